@@ -1,0 +1,49 @@
+# Everything works on a fresh machine with Python 3.11 or newer (with venv), make and gcc: the targets make .venv as needed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+LIT := $(BIN)/lit --order=smart
+PYTEST := $(BIN)/python -m pytest
+# Numerical libraries would otherwise start a thread per core in every test process.
+export OMP_NUM_THREADS ?= 2
+
+.PHONY: help venv demo test lint filecheck filecheck-processes pytest fuzz clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP)  ## make .venv with everything that development needs
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## compile and run examples/attention.mlir, showing every stage
+	@$(BIN)/python -m bb.tools.demo
+
+test: $(STAMP)  ## lint, types, filecheck tests and Python tests; all run even if one fails
+	@$(BIN)/python test/run_all.py
+
+lint: $(STAMP)  ## ruff and pyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+filecheck: $(STAMP)  ## the filecheck tests alone
+	$(LIT) test/filecheck
+
+filecheck-processes: $(STAMP)  ## the filecheck tests with a process for every command (slow)
+	$(LIT) --param processes=1 test/filecheck
+
+pytest: $(STAMP)  ## the Python tests alone
+	$(PYTEST)
+
+fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make test'
+	HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz
+
+clean:  ## remove what the build and the tests made, .venv included
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache test/filecheck/lit-out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

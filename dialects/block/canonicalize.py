@@ -1,0 +1,91 @@
+"""Simplifications that hold in any program of the `block` dialect."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import BlockArgument
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from .moves import AssembleOp, LoadOp, PartitionOp, StoreOp
+from .structure import MapOp
+
+
+class LoadOfStore(RewritePattern):
+    """An item that is loaded right after it was stored never had to leave: load(store x) → x."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: LoadOp, rewriter: PatternRewriter, /) -> None:
+        if isinstance(op.source.owner, StoreOp):
+            rewriter.replace(op, (), (op.source.owner.source,))
+
+
+class PartitionOfAssemble(RewritePattern):
+    """The same view forth and back is none: partition(assemble x) → x where axes and type agree."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: PartitionOp, rewriter: PatternRewriter, /) -> None:
+        source = op.tensor.owner
+        if isinstance(source, AssembleOp) and source.axes == op.axes and source.list.type == op.result.type:
+            rewriter.replace(op, (), (source.list,))
+
+
+class DropUnusedMapResults(RewritePattern):
+    """A result that nobody reads is not yielded."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:
+        kept = [index for index, result in enumerate(op.results_) if result.uses]
+        if not kept or len(kept) == len(op.results_):
+            return  # a map without any used result is dead as a whole
+        last = op.yield_op
+        values = [last.arguments[index] for index in kept]
+        rewriter.replace(last, type(last)(*values))
+        body = rewriter.move_region_contents_to_new_regions(op.body)
+        new = MapOp(op.dim_name, op.inputs, [op.result_kinds[index] for index in kept], body)
+        new.attributes.update(op.attributes)
+        results = [new.results_[kept.index(index)] if index in kept else None for index in range(len(op.results_))]
+        rewriter.replace(op, new, results)
+
+
+def _keep_inputs(op: MapOp, kept: list[int], rewriter: PatternRewriter) -> None:
+    inputs = [op.inputs[index] for index in kept]
+    body = rewriter.move_region_contents_to_new_regions(op.body)
+    for index in reversed(range(len(body.block.args))):
+        if index not in kept:
+            rewriter.erase_block_argument(body.block.args[index])
+    new = MapOp.create(
+        operands=inputs,
+        result_types=op.result_types,
+        properties={"dim": op.dim, "kinds": ArrayAttr(op.kinds.data)},
+        attributes=op.attributes,
+        regions=[body],
+    )
+    rewriter.replace(op, new)
+
+
+class DropUnusedMapInputs(RewritePattern):
+    """A list whose elements are not read is not mapped; the dim alone says how often a map runs."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:
+        kept = [index for index, argument in enumerate(op.body.block.args) if argument.uses]
+        if len(kept) < len(op.inputs):
+            _keep_inputs(op, kept, rewriter)
+
+
+class DropDuplicateMapInputs(RewritePattern):
+    """A list that is mapped twice is mapped once."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:
+        first: dict[object, int] = {}
+        duplicates: list[tuple[BlockArgument, BlockArgument]] = []
+        for index, value in enumerate(op.inputs):
+            known = first.setdefault(value, index)
+            if known != index:
+                duplicates.append((op.body.block.args[index], op.body.block.args[known]))
+        if not duplicates:
+            return
+        for argument, kept in duplicates:
+            rewriter.replace_all_uses_with(argument, kept)
+        _keep_inputs(op, list(first.values()), rewriter)

@@ -1,0 +1,63 @@
+"""The dims that a function declares: `block.dims = {M = #block.dim<1024, block = 64>, …}`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
+
+from .types import DimAttr
+
+DIMS = "block.dims"
+"""Name of the function's attribute."""
+
+
+def declared_dims(op: Operation) -> dict[str, DimAttr] | None:
+    """The dims declared by the nearest enclosing operation that declares any; None where none does.
+
+    Raises VerifyException if the attribute is malformed.
+    """
+    scope: Operation | None = op
+    while scope is not None:
+        attribute = scope.attributes.get(DIMS)
+        if attribute is not None:
+            return parse_dims(attribute)
+        scope = scope.parent_op()
+    return None
+
+
+def parse_dims(attribute: object) -> dict[str, DimAttr]:
+    """Read the value of a `block.dims` attribute."""
+    if not isinstance(attribute, DictionaryAttr):
+        raise VerifyException("block.dims: expected a dictionary of #block.dim")
+    dims: dict[str, DimAttr] = {}
+    for name, dim in attribute.data.items():
+        if not isinstance(dim, DimAttr):
+            raise VerifyException(f"block.dims: dim {name} must be a #block.dim, got {dim}")
+        dims[name] = dim
+    return dims
+
+
+def dims_attr(dims: Mapping[str, DimAttr]) -> DictionaryAttr:
+    """The value of a `block.dims` attribute."""
+    return DictionaryAttr(dims)
+
+
+def require_declared(op: Operation, names: tuple[str, ...]) -> dict[str, DimAttr]:
+    """The declared dims, all of `names` among them.
+
+    A detached operation has no function to declare dims and passes. Raises VerifyException naming the op and the dim.
+    """
+    dims = declared_dims(op)
+    if dims is None:
+        if op.parent_op() is None or op.get_toplevel_object() is op:
+            return {}
+        if names:
+            raise VerifyException(f"{op.name}: dim {names[0]} is not declared, the enclosing function has no `block.dims`")
+        return {}
+    for name in names:
+        if name not in dims:
+            raise VerifyException(f"{op.name}: dim {name} is not declared in `block.dims` ({', '.join(dims) or 'empty'})")
+    return dims

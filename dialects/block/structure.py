@@ -1,0 +1,256 @@
+"""Iteration: maps over lists, and reductions of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, SymbolRefAttr
+from xdsl.dialects.utils import AbstractYieldOperation
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .dims import require_declared
+from .syntax import parse_attributes, print_attributes, print_types
+from .types import ItemType, Kind, KindAttr, ListType, Tier, in_tier, is_local
+
+
+@irdl_op_definition
+class YieldOp(AbstractYieldOperation[Attribute]):
+    """Ends the body of a map, or the region of an element-wise op."""
+
+    name = "block.yield"
+
+    @staticmethod
+    def _parents() -> tuple[type[IRDLOperation], ...]:
+        from .compute import ElementwiseOp
+
+        return MapOp, ElementwiseOp
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(*YieldOp._parents()), Pure()))
+
+
+def result_type_of(dim: str, kind: Kind, yielded: Attribute) -> Attribute:
+    """The type of a map's result, from the kind of the result and the type that the body yields."""
+    return ListType(dim, yielded) if kind is Kind.Stack else yielded
+
+
+@irdl_op_definition
+class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
+    """Applies its body to each element of its lists, which all run over one dim; other values are captured freely.
+
+    `%o, %c = block.map @N (%k = %K, %v = %V) -> (sum, sum) : !block.list<N, …>, !block.list<N, …> { … block.yield %p, %q : … }`
+
+    A result of kind `stack` is the list of what the iterations yield (items in global, or lists); `sum`, `max` and `min` reduce
+    local items; `any` is the value of any iteration, which must be the same in all.
+    """
+
+    name = "block.map"
+    dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
+    kinds: ArrayAttr[KindAttr] = prop_def(ArrayAttr[KindAttr])
+    inputs = var_operand_def()
+    results_ = var_result_def()
+    body = region_def("single_block")
+    traits = traits_def(Pure())
+
+    def __init__(self, dim: str, inputs: Sequence[SSAValue], kinds: Sequence[Kind], body: Region):
+        """Make a map from a body whose block ends in a `block.yield`; the types of the results follow from it."""
+        last = body.block.last_op
+        assert isinstance(last, YieldOp)
+        types = [result_type_of(dim, kind, v.type) for kind, v in zip(kinds, last.arguments, strict=True)]
+        super().__init__(
+            operands=[inputs],
+            result_types=[types],
+            properties={"dim": SymbolRefAttr(dim), "kinds": ArrayAttr([KindAttr(kind) for kind in kinds])},
+            regions=[body],
+        )
+
+    @property
+    def dim_name(self) -> str:
+        return self.dim.root_reference.data
+
+    @property
+    def result_kinds(self) -> tuple[Kind, ...]:
+        return tuple(kind.data for kind in self.kinds)
+
+    @property
+    def yield_op(self) -> YieldOp:
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+    def verify_(self) -> None:
+        dim, block = self.dim_name, self.body.block
+        require_declared(self, (dim,))
+        scope = self.parent_op()
+        while scope is not None:
+            if isinstance(scope, MapOp) and scope.dim_name == dim:
+                raise VerifyException(f"block.map: a map over {dim} stands inside another map over {dim}")
+            scope = scope.parent_op()
+        if len(block.args) != len(self.inputs):
+            raise VerifyException(f"block.map @{dim}: {len(self.inputs)} lists are mapped, the body has {len(block.args)} arguments")
+        for value, argument in zip(self.inputs, block.args, strict=True):
+            if not isinstance(value.type, ListType) or value.type.dim.data != dim:
+                raise VerifyException(f"block.map @{dim}: expected a list over {dim}, got {value.type}")
+            if argument.type != value.type.element:
+                raise VerifyException(
+                    f"block.map @{dim}: the body's argument must be {value.type.element}, an element of its list, got {argument.type}"
+                )
+        last = block.last_op
+        if not isinstance(last, YieldOp):
+            raise VerifyException(f"block.map @{dim}: the body must end in block.yield")
+        if not len(last.arguments) == len(self.kinds) == len(self.results_):
+            raise VerifyException(
+                f"block.map @{dim}: {len(last.arguments)} values are yielded for {len(self.kinds)} kinds "
+                f"and {len(self.results_)} results"
+            )
+        for yielded, kind, result in zip(last.arguments, self.result_kinds, self.results_, strict=True):
+            self._verify_result(yielded.type, kind, result.type)
+
+    def _verify_result(self, yielded: Attribute, kind: Kind, result: Attribute) -> None:
+        dim = self.dim_name
+        if kind is Kind.Stack and is_local(yielded):
+            raise VerifyException(f"block.map @{dim}: a stacked result must be stored first, got the local {yielded}")
+        if kind is Kind.Stack and not isinstance(yielded, ItemType | ListType):
+            raise VerifyException(f"block.map @{dim}: a stacked result is an item in the global tier or a list, got {yielded}")
+        if kind.reduces and not is_local(yielded):
+            raise VerifyException(f"block.map @{dim}: a result of kind {kind} is an item in the local tier, got {yielded}")
+        if kind.reduces and isinstance(yielded, ItemType) and dim in yielded.dims:
+            raise VerifyException(f"block.map @{dim}: a result of kind {kind} cannot have an axis over {dim}, got {yielded}")
+        expected = result_type_of(dim, kind, yielded)
+        if result != expected:
+            raise VerifyException(f"block.map @{dim}: a result of kind {kind} must be {expected}, got {result}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MapOp:
+        dim = parser.parse_symbol_name().data
+
+        def binding() -> tuple[Parser.UnresolvedArgument, object]:
+            argument = parser.parse_argument(expect_type=False)
+            parser.parse_punctuation("=")
+            return argument, parser.parse_unresolved_operand()
+
+        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
+        parser.parse_punctuation("->")
+        kinds = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_str_enum(Kind))
+        position = parser.pos
+        inputs: list[SSAValue] = []
+        if bindings:
+            parser.parse_punctuation(":")
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+            inputs = parser.resolve_operands([operand for _, operand in bindings], types, position)
+        for value in inputs:
+            if not isinstance(value.type, ListType):
+                parser.raise_error(f"block.map @{dim}: expected a list over {dim}, got {value.type}", position, parser.pos)
+        attributes = parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+        arguments = [
+            argument.resolve(value.type.element)
+            for (argument, _), value in zip(bindings, inputs, strict=True)
+            if isinstance(value.type, ListType)
+        ]
+        position = parser.pos
+        body = parser.parse_region(arguments)
+        last = body.blocks[0].last_op if len(body.blocks) == 1 else None
+        if not isinstance(last, YieldOp) or len(last.arguments) != len(kinds):
+            parser.raise_error(f"block.map @{dim}: the body must end in a block.yield of {len(kinds)} values", position, parser.pos)
+        op = cls(dim, inputs, kinds, body)
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        def binding(pair: tuple[SSAValue, SSAValue]) -> None:
+            printer.print_ssa_value(pair[0])
+            printer.print_string(" = ")
+            printer.print_ssa_value(pair[1])
+
+        printer.print_string(f" @{self.dim_name} (")
+        printer.print_list(zip(self.body.block.args, self.inputs, strict=True), binding)
+        printer.print_string(f") -> ({', '.join(self.result_kinds)})")
+        if self.inputs:
+            print_types(printer, self.inputs)
+        if self.attributes:
+            printer.print_string(" attributes")
+            print_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from .canonicalize import DropDuplicateMapInputs, DropUnusedMapInputs, DropUnusedMapResults
+
+        return DropUnusedMapResults(), DropUnusedMapInputs(), DropDuplicateMapInputs()
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """Reduces the items of a list: `%s = block.reduce sum %S : !block.list<K, block<M x N x f32>>`.
+
+    Short for the map that loads every item and yields it reduced: it reads the whole list once, and `block-traffic` counts that.
+    """
+
+    name = "block.reduce"
+    kind: KindAttr = prop_def(KindAttr)
+    list = operand_def(ListType)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, kind: Kind, list: SSAValue):
+        assert isinstance(list.type, ListType) and isinstance(list.type.element, ItemType)
+        super().__init__(
+            operands=[list], result_types=[in_tier(list.type.element, Tier.Local)], properties={"kind": KindAttr(kind)}
+        )
+
+    @property
+    def dim_name(self) -> str:
+        assert isinstance(self.list.type, ListType)
+        return self.list.type.dim.data
+
+    def verify_(self) -> None:
+        assert isinstance(self.list.type, ListType)
+        element, kind = self.list.type.element, self.kind.data
+        if not kind.reduces:
+            raise VerifyException(f"block.reduce: the kind must be sum, max or min, got {kind}")
+        if not isinstance(element, ItemType):
+            raise VerifyException(f"block.reduce: expected a list of items, got {self.list.type}")
+        if self.dim_name in element.dims:
+            raise VerifyException(f"block.reduce: the items cannot have an axis over the reduced dim {self.dim_name}, got {element}")
+        if self.result.type != in_tier(element, Tier.Local):
+            raise VerifyException(f"block.reduce: the result must be {in_tier(element, Tier.Local)}, got {self.result.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        kind = parser.parse_str_enum(Kind)
+        operand = parser.parse_unresolved_operand()
+        attributes = parse_attributes(parser)
+        parser.parse_punctuation(":")
+        position = parser.pos
+        type = parser.parse_type()
+        if not isinstance(type, ListType) or not isinstance(type.element, ItemType):
+            parser.raise_error(f"block.reduce: expected a list of items, got {type}", position, parser.pos)
+        op = cls(kind, parser.resolve_operand(operand, type))
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.kind.data} ")
+        printer.print_operand(self.list)
+        print_attributes(printer, self)
+        print_types(printer, (self.list,))
+
+

@@ -1,0 +1,124 @@
+"""The scalar language of element-wise regions: which `arith` and `math` operations may stand there.
+
+Operations are known by name, so that importing a dialect does not import `arith` and `math`.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.utils.exceptions import VerifyException
+
+ARITH_OPS: frozenset[str] = frozenset(
+    f"arith.{name}"
+    for name in (
+        *("constant", "select", "cmpf", "cmpi"),
+        *("addf", "subf", "mulf", "divf", "negf", "maximumf", "minimumf", "maxnumf", "minnumf"),
+        *("addi", "subi", "muli", "divsi", "remsi", "andi", "ori", "xori", "maxsi", "minsi"),
+        *("extf", "truncf", "sitofp", "uitofp", "fptosi", "index_cast", "extsi", "extui", "trunci"),
+    )
+)
+MATH_OPS: frozenset[str] = frozenset(
+    f"math.{name}"
+    for name in (
+        *("exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "powf", "fma"),
+        *("tanh", "erf", "sin", "cos", "absf", "floor", "ceil"),
+    )
+)
+INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent"})
+"""Operations that ask where in the array the current element lies; only the block dialect gives them meaning."""
+
+SCALAR_OPS: frozenset[str] = ARITH_OPS | MATH_OPS
+"""What `array.elementwise` allows; `block.elementwise` allows `INDEX_OPS` as well."""
+
+EXACT_ATTRIBUTE = "bb.exact"
+"""Attribute of an `arith.constant`: the f64 number that its value was rounded from, for evaluation in float64."""
+
+FloatElement: TypeAlias = Float16Type | BFloat16Type | Float32Type | Float64Type
+
+
+def is_float(type: Attribute) -> bool:
+    """True for f16, bf16, f32 and f64."""
+    return isinstance(type, Float16Type | BFloat16Type | Float32Type | Float64Type)
+
+
+def is_integer(type: Attribute) -> bool:
+    """True for i1, i32 and i64."""
+    return type in (i1, i32, i64)
+
+
+def is_element_type(type: Attribute) -> bool:
+    """True for the element types of arrays and blocks: f16, bf16, f32, f64, i1, i32, i64."""
+    return is_float(type) or is_integer(type)
+
+
+def is_scalar_type(type: Attribute) -> bool:
+    """True for what a value inside an element-wise region may be: an element type or index."""
+    return is_element_type(type) or isinstance(type, IndexType)
+
+
+def _types(types: Sequence[Attribute]) -> str:
+    return ", ".join(map(str, types)) if types else "nothing"
+
+
+def _verify_body_op(owner: Operation, op: Operation, region: Region, allowed: frozenset[str]) -> None:
+    if op.name not in allowed:
+        raise VerifyException(f"'{owner.name}' region: '{op.name}' is not a scalar operation allowed here")
+    for value in (*op.operands, *op.results):
+        if not is_scalar_type(value.type):
+            raise VerifyException(
+                f"'{owner.name}' region: '{op.name}' has a value of type {value.type}, "
+                "expected one of f16, bf16, f32, f64, i1, i32, i64, index"
+            )
+    _verify_operands_inside(owner, op, region)
+
+
+def _verify_operands_inside(owner: Operation, op: Operation, region: Region) -> None:
+    for value in op.operands:
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        if block is None or block.parent is not region:
+            name = f" %{value.name_hint}" if value.name_hint else ""
+            raise VerifyException(
+                f"'{owner.name}' region: '{op.name}' uses the outer value{name}, expected only region arguments "
+                "and values computed in the region; pass it as an operand"
+            )
+
+
+def verify_scalar_region(
+    op: Operation,
+    region: Region,
+    arg_types: Sequence[Attribute],
+    terminator_type: type[Operation],
+    result_types: Sequence[Attribute] | None = None,
+    *,
+    allow_index_ops: bool = False,
+) -> None:
+    """Check the scalar region of the element-wise operation `op`.
+
+    One block, arguments of `arg_types`, only scalar operations on values of the region itself, ended by
+    a `terminator_type` that yields `result_types` (unchecked if None). Raises VerifyException.
+    """
+    if len(region.blocks) != 1:
+        raise VerifyException(f"'{op.name}' region: expected one block, got {len(region.blocks)}")
+    block = region.block
+    found = tuple(arg.type for arg in block.args)
+    if found != tuple(arg_types):
+        raise VerifyException(
+            f"'{op.name}' region: arguments have types {_types(found)}, expected the operands' "
+            f"element types {_types(arg_types)}"
+        )
+    allowed = SCALAR_OPS | INDEX_OPS if allow_index_ops else SCALAR_OPS
+    terminator = block.last_op
+    if not isinstance(terminator, terminator_type):
+        raise VerifyException(f"'{op.name}' region: expected '{terminator_type.name}' as its last operation")
+    for child in block.ops:
+        if child is not terminator:
+            _verify_body_op(op, child, region, allowed)
+    _verify_operands_inside(op, terminator, region)
+    yielded = tuple(value.type for value in terminator.operands)
+    if result_types is not None and yielded != tuple(result_types):
+        raise VerifyException(
+            f"'{op.name}' region: '{terminator.name}' yields {_types(yielded)}, expected the results' "
+            f"element types {_types(result_types)}"
+        )

@@ -1,0 +1,87 @@
+"""Verification of a whole program: xDSL's verifier with the failing operation known, then SSA dominance."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.irdl.dominance import DominanceInfo
+from xdsl.traits import IsolatedFromAbove, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from .diagnostics import OpError
+
+
+def verify(program: Operation) -> None:
+    """Check every operation inside ``program`` and ``program`` itself.
+
+    Raises OpError, which names the first operation at fault: inner operations come before the one
+    around them. xDSL's verifier does not ask whether a value is defined before it is used and
+    visible where it is used; this does.
+    """
+    for op in program.walk(region_first=True):
+        _verify_op(op)
+    _Dominance(program).check()
+
+
+def _verify_op(op: Operation) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            # Block.verify has this check, but cannot be called without verifying the nested operations again.
+            if block.is_empty and region.first_block is region.last_block and not op.has_trait(NoTerminator):
+                raise OpError(op, "has a region that is empty, but expects at least a terminator")
+    try:
+        op.verify(verify_nested_ops=False)
+    except (VerifyException, ValueError) as error:
+        raise OpError(op, str(error)) from error
+
+
+class _Dominance:
+    """Checks that definitions dominate uses, in time proportional to the uses times the nesting depth."""
+
+    def __init__(self, program: Operation):
+        self.program = program
+        self.position = {op: index for index, op in enumerate(program.walk())}
+        self.regions: dict[Region, DominanceInfo] = {}
+
+    def check(self) -> None:
+        for op in self.position:
+            for index, operand in enumerate(op.operands):
+                if (fault := self._fault(operand, op)) is not None:
+                    name = f"%{operand.name_hint}" if operand.name_hint else f"number {index}"
+                    raise OpError(op, f"'{op.name}' op operand {name} {fault}")
+
+    def _fault(self, value: SSAValue, user: Operation) -> str | None:
+        """What is wrong with this use of the value; None if nothing is."""
+        owner = value.owner
+        home = owner if isinstance(owner, Block) else owner.parent
+        if home is None:
+            return "is defined by an operation that is not part of the program"
+        ancestor = user
+        while (block := ancestor.parent) is not None and block.parent is not home.parent:
+            around = block.parent_op()
+            if around is None or around is self.program.parent_op():
+                return "is not visible here: its definition lies in a region that does not enclose this use"
+            if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+                return f"is not visible here: '{around.name}' is isolated from the values around it"
+            ancestor = around
+        if block is None:
+            return "is not visible here: its definition lies in a region that does not enclose this use"
+        if block is not home:
+            return (
+                None
+                if self._block_dominates(home, block)
+                else "is defined in a block that does not dominate this use"
+            )
+        if isinstance(owner, Operation) and self.position[owner] >= self.position[ancestor]:
+            return (
+                "does not dominate this use: it is defined later"
+                if owner is not ancestor
+                else "is used inside its own definition"
+            )
+        return None
+
+    def _block_dominates(self, definition: Block, use: Block) -> bool:
+        region = use.parent
+        assert region is not None
+        if region not in self.regions:
+            self.regions[region] = DominanceInfo(region)
+        return self.regions[region].strictly_dominates(definition, use)

@@ -1,0 +1,225 @@
+"""Element-wise regions as operators on items.
+
+Each scalar operation becomes the structural operator that means the same on items, where there is one (a product with a
+statistic of the rows is a `row_scale`), and a `block.elementwise` of its own otherwise. What depends on no item (constants,
+indices) is computed inside the regions that use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IndexType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects import block
+from ...dialects.scalar import is_float
+
+Scalar = Callable[["RegionWriter"], SSAValue]
+"""Writes the computation of a scalar that depends on no item into a region."""
+
+Value = SSAValue | Scalar
+"""What a scalar of an array region becomes: an item, or a scalar that is computed where it is needed."""
+
+
+class RegionWriter:
+    """Writes the region of one `block.elementwise`; each scalar is written once."""
+
+    def __init__(self, block_: Block):
+        self.block = block_
+        self._written: dict[Scalar, SSAValue] = {}
+
+    def write(self, op: Operation) -> SSAValue:
+        self.block.add_op(op)
+        return op.results[0]
+
+    def scalar(self, scalar: Scalar) -> SSAValue:
+        known = self._written.get(scalar)
+        if known is None:
+            known = self._written[scalar] = scalar(self)
+        return known
+
+
+def dims_of(item: SSAValue) -> tuple[str, ...]:
+    """The dims of an item's axes."""
+    assert isinstance(item.type, block.ItemType)
+    return item.type.dims
+
+
+@dataclass
+class ItemWriter:
+    """Writes operators on items into a block. `dims` are the axes, in order, of the items that are being computed."""
+
+    block: Block
+    dims: tuple[str, ...]
+
+    def add(self, op: Operation, hint: str | None = None) -> SSAValue:
+        self.block.add_op(op)
+        op.results[0].name_hint = hint
+        return op.results[0]
+
+    def elementwise(
+        self,
+        operands: Sequence[Value],
+        element_type: Attribute,
+        function: Callable[[RegionWriter, list[SSAValue]], SSAValue],
+        dims: tuple[str, ...] | None = None,
+        hint: str | None = None,
+    ) -> SSAValue:
+        """A `block.elementwise` over the items among `operands`, with the axes of all of them unless `dims` says otherwise."""
+        items: list[SSAValue] = []
+        for value in operands:
+            if isinstance(value, SSAValue) and value not in items:
+                items.append(value)
+        if dims is None:
+            used = {dim for item in items for dim in dims_of(item)}
+            dims = tuple(dim for dim in self.dims if dim in used)
+        body = block.scalar_block(items)
+        for argument, item in zip(body.args, items, strict=True):
+            argument.name_hint = item.name_hint
+        writer = RegionWriter(body)
+        arguments = [
+            body.args[items.index(value)] if isinstance(value, SSAValue) else writer.scalar(value) for value in operands
+        ]
+        body.add_op(block.YieldOp(function(writer, arguments)))
+        return self.add(block.ElementwiseOp(items, Region(body), block.item_type(dims, element_type)), hint)
+
+    def materialize(self, value: Value, element_type: Attribute, dims: tuple[str, ...], hint: str | None = None) -> SSAValue:
+        """An item with exactly the axes `dims`; what has fewer is broadcast."""
+        if isinstance(value, SSAValue) and dims_of(value) == dims:
+            return value
+        return self.elementwise([value], element_type, lambda _, arguments: arguments[0], dims, hint)
+
+    def unary(self, name: type[Operation], value: SSAValue, hint: str | None = None) -> SSAValue:
+        element_type = block.element_type_of(value.type)
+        return self.elementwise(
+            [value],
+            element_type,
+            lambda region, arguments: region.write(name.create(operands=arguments, result_types=[element_type])),
+            hint=hint,
+        )
+
+    def negated(self, value: SSAValue) -> SSAValue:
+        return self.unary(arith.NegfOp, value, "neg")
+
+    def reciprocal(self, value: SSAValue) -> SSAValue:
+        element_type = block.element_type_of(value.type)
+        assert is_float(element_type)
+
+        def divide(region: RegionWriter, arguments: list[SSAValue]) -> SSAValue:
+            one = region.write(arith.ConstantOp(FloatAttr(1.0, element_type)))  # pyright: ignore[reportArgumentType]
+            return region.write(arith.DivfOp(one, arguments[0]))
+
+        return self.elementwise([value], element_type, divide, hint="inv")
+
+
+def _arrange(a: SSAValue, b: SSAValue) -> str | None:
+    """How two items of float combine: `same` axes, `row`/`col` for a block and a vector, `outer`, or None for none of these."""
+    dims_a, dims_b = dims_of(a), dims_of(b)
+    if dims_a == dims_b:
+        return "same"
+    if len(dims_a) == 2 and len(dims_b) == 1:
+        return "row" if dims_a[0] == dims_b[0] else "col"
+    if len(dims_a) == len(dims_b) == 1:
+        return "outer"
+    return None
+
+
+def _combine(writer: ItemWriter, op: Operation, a: SSAValue, b: SSAValue) -> SSAValue | None:
+    """A structural operator for `op` on two items, or None where there is none."""
+    swapped = len(dims_of(a)) < len(dims_of(b))
+    arrangement = _arrange(b, a) if swapped else _arrange(a, b)
+    match op, arrangement:
+        case arith.AddfOp(), "same":
+            return writer.add(block.AddOp(a, b))
+        case arith.SubfOp(), "same":
+            return writer.add(block.SubOp(a, b))
+        case arith.MulfOp(), "same":
+            return writer.add(block.MulOp(a, b))
+        case arith.MulfOp(), "outer":
+            first, second = sorted((a, b), key=lambda item: writer.dims.index(dims_of(item)[0]))
+            return writer.add(block.OuterOp(first, second))
+        case arith.AddfOp() | arith.SubfOp(), "row" | "col":
+            if isinstance(op, arith.SubfOp):
+                b = writer.negated(b)
+            tall, flat = (b, a) if swapped else (a, b)
+            return writer.add((block.RowShiftOp if arrangement == "row" else block.ColShiftOp)(tall, flat))
+        case arith.MulfOp() | arith.DivfOp(), "row" | "col":
+            if isinstance(op, arith.DivfOp):
+                b = writer.reciprocal(b)
+            tall, flat = (b, a) if swapped else (a, b)
+            return writer.add((block.RowScaleOp if arrangement == "row" else block.ColScaleOp)(tall, flat))
+        case _:
+            return None
+
+
+def _copy(op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    """The same scalar operation on other operands."""
+    return type(op).create(
+        operands=operands, result_types=op.result_types, properties=op.properties.copy(), attributes=op.attributes.copy()
+    )
+
+
+def _scalar(op: Operation, operands: Sequence[Scalar]) -> Scalar:
+    return lambda region: region.write(_copy(op, [region.scalar(operand) for operand in operands]))
+
+
+def _wants_index(body: Block, items: set[SSAValue]) -> bool:
+    """Whether an index is computed from an item, which has no element type to be an item of its own."""
+    dependent = set(items)
+    for op in body.ops:
+        if dependent.isdisjoint(op.operands):
+            continue
+        dependent.update(op.results)
+        if any(isinstance(result.type, IndexType) for result in op.results):
+            return True
+    return False
+
+
+def translate_region(body: Block, inputs: Sequence[Value], yielded: SSAValue, writer: ItemWriter) -> Value:
+    """Write what the region `body` of an element-wise array operation computes for `yielded`.
+
+    `inputs` are the items (or scalars) of its arguments.
+    """
+    values: dict[SSAValue, Value] = dict(zip(body.args, inputs, strict=True))
+    if _wants_index(body, {argument for argument, value in values.items() if isinstance(value, SSAValue)}):
+        return _whole_region(body, inputs, yielded, writer)
+    for op in body.ops:
+        if not op.results:
+            continue
+        operands = [values[operand] for operand in op.operands]
+        values[op.results[0]] = _translate(op, operands, writer)
+    return values[yielded]
+
+
+def _translate(op: Operation, operands: list[Value], writer: ItemWriter) -> Value:
+    scalars = [operand for operand in operands if not isinstance(operand, SSAValue)]
+    if len(scalars) == len(operands):
+        return _scalar(op, scalars)
+    result = op.results[0]
+    if not scalars and len(operands) == 2 and is_float(result.type):
+        a, b = operands
+        assert isinstance(a, SSAValue) and isinstance(b, SSAValue)
+        combined = _combine(writer, op, a, b)
+        if combined is not None:
+            combined.name_hint = result.name_hint
+            return combined
+    return writer.elementwise(
+        operands,
+        result.type,
+        lambda region, arguments: region.write(_copy(op, arguments)),
+        hint=result.name_hint or op.name.rpartition(".")[2].removesuffix("f"),
+    )
+
+
+def _whole_region(body: Block, inputs: Sequence[Value], yielded: SSAValue, writer: ItemWriter) -> SSAValue:
+    def write(region: RegionWriter, arguments: list[SSAValue]) -> SSAValue:
+        values = dict(zip(body.args, arguments, strict=True))
+        for op in body.ops:
+            if op.results:
+                values[op.results[0]] = region.write(_copy(op, [values[operand] for operand in op.operands]))
+        return values[yielded]
+
+    return writer.elementwise(list(inputs), yielded.type, write)

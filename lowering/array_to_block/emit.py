@@ -1,0 +1,269 @@
+"""Writes the nests of a plan: maps over the parallel dims, maps and reductions over the reduced ones, items inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...dialects import array, block
+from ...dialects.array.shapes import array_type, element_type_of
+from .analysis import Analysis
+from .elementwise import ItemWriter, Value, translate_region
+from .generators import cast, generator
+from .plan import Generated, Layout, Nest, Operand, Plan, Spec, Viewed, Whole
+
+_REDUCTIONS = {
+    array.ReductionKind.SUM: block.Kind.Sum,
+    array.ReductionKind.MAX: block.Kind.Max,
+    array.ReductionKind.MIN: block.Kind.Min,
+}
+
+
+Source = SSAValue | Generated
+"""What a nest reads: a list or an item of it, or something that needs no array."""
+
+
+def list_name(hint: str | None) -> str | None:
+    """The name of the list of an array's blocks: the array's with a capital."""
+    return hint[:1].upper() + hint[1:] if hint else None
+
+
+@dataclass
+class Emitter:
+    """Writes a function's new body. `arrays` maps each old array value to the new one that exists so far."""
+
+    analysis: Analysis
+    plan: Plan
+    body: Block
+    arrays: dict[SSAValue, SSAValue]
+    lists: dict[tuple[Whole, Layout], SSAValue] = field(default_factory=dict[tuple[Whole, Layout], SSAValue])
+    views: dict[tuple[SSAValue, Spec, Layout], SSAValue] = field(default_factory=dict[tuple[SSAValue, Spec, Layout], SSAValue])
+
+    def emit(self, nest: Nest) -> None:
+        """Write one nest at the end of the body."""
+        operands = [self.read(operand) for operand in nest.operands]
+        before = self.body.last_op
+        value = _NestWriter(self, nest).write(self.body, operands)
+        value.name_hint = list_name(nest.key.value.name_hint)
+        self.lists[nest.key, nest.layout] = value
+        self._locate(before, nest.op)
+
+    def read(self, operand: Operand) -> Source:
+        """The list of an operand, in the layout in which it is wanted."""
+        provider, layout = operand.provider, operand.layout
+        match provider:
+            case Generated():
+                return provider
+            case Viewed():
+                return self.view(provider.value, provider.spec, layout)
+            case Whole():
+                known = self.lists.get((provider, layout))
+                if known is None:
+                    known = self.lists[provider, layout] = self._other_layout(provider, layout)
+                return known
+
+    def view(self, value: SSAValue, spec: Spec, layout: Layout) -> SSAValue:
+        """A view of an array along `spec`."""
+        known = self.views.get((value, spec, layout))
+        if known is None:
+            tensor = self.array(value)
+            known = self.views[value, spec, layout] = self._partition(tensor, spec, layout)
+            known.name_hint = list_name(value.name_hint)
+        return known
+
+    def _partition(self, tensor: SSAValue, spec: Spec, layout: Layout) -> SSAValue:
+        item = block.item_type(layout.item, element_type_of(tensor))
+        op = block.PartitionOp(tensor, spec, block.list_type(layout.nest, item))
+        self._add(op, tensor.owner if isinstance(tensor.owner, Operation) else None)
+        return op.result
+
+    def _add(self, op: Operation, like: Operation | None) -> None:
+        if like is not None:
+            op.location = like.location
+        self.body.add_op(op)
+
+    def _other_layout(self, key: Whole, layout: Layout) -> SSAValue:
+        # A view of a view: assembling and cutting again moves nothing.
+        nest = self.plan.nests[key]
+        value = self.lists[key, nest.layout]
+        assembled = block.AssembleOp(value, key.spec, array_type(key.value))
+        self._add(assembled, nest.op)
+        assembled.result.name_hint = key.value.name_hint
+        view = self._partition(assembled.result, key.spec, layout)
+        view.name_hint = value.name_hint
+        return view
+
+    def array(self, value: SSAValue) -> SSAValue:
+        """A value of the old body as an array of the new one."""
+        known = self.arrays.get(value)
+        if known is None:
+            known = self.arrays[value] = self._assemble(value)
+        return known
+
+    def _assemble(self, value: SSAValue) -> SSAValue:
+        owner = value.owner
+        assert isinstance(owner, Operation)
+        spec = self.analysis.spec(value)
+        provider = self.plan.resolve(value, spec)
+        same_elements = isinstance(provider, Whole) and {d for axis in provider.spec for d in axis} == {d for axis in spec for d in axis}
+        if isinstance(provider, Whole) and same_elements and _covers(value, spec):
+            nest = self.plan.nests[provider]
+            op: Operation = block.AssembleOp(self.lists[provider, nest.layout], spec, array_type(value))
+            self._add(op, owner)
+        else:
+            op = _rebuilt(owner, [self.array(operand) for operand in owner.operands])
+            self._add(op, owner)
+        op.results[0].name_hint = value.name_hint
+        return op.results[0]
+
+    def _locate(self, before: Operation | None, source: Operation) -> None:
+        op = self.body.first_op if before is None else before.next_op
+        while op is not None:
+            for inner in op.walk():
+                inner.location = source.location
+            op = op.next_op
+
+
+def _covers(value: SSAValue, spec: Spec) -> bool:
+    """Whether the dims of each axis make up its extent: they do unless the array is broadcast along an axis."""
+    return all(axis or extent == 1 for axis, extent in zip(spec, array_type(value).get_shape(), strict=True))
+
+
+def _rebuilt(op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    copy = op.clone()
+    copy.operands = list(operands)
+    return copy
+
+
+class _NestWriter:
+    """Writes one nest."""
+
+    def __init__(self, emitter: Emitter, nest: Nest):
+        self.emitter = emitter
+        self.nest = nest
+        self.hint = nest.key.value.name_hint
+        self.blocked = tuple(dim for dim in nest.reduced if not emitter.analysis.is_batch(dim))
+        self._names: dict[SSAValue, tuple[str, str]] = {}
+
+    def write(self, body: Block, operands: Sequence[Source]) -> SSAValue:
+        return self._parallel(body, 0, operands)
+
+    def _parallel(self, body: Block, level: int, operands: Sequence[Source]) -> SSAValue:
+        nest = self.nest.layout.nest
+        if level == len(nest):
+            return _store(body, self._finish(body, self._reduced(body, 0, operands)))
+        value = self._map(body, nest[level], operands, lambda inner, values: self._parallel(inner, level + 1, values))
+        if self.hint:
+            value.name_hint = self._subscripted(self.hint, nest[:level])
+        return value
+
+    def _reduced(self, body: Block, level: int, operands: Sequence[Source]) -> SSAValue:
+        if level == len(self.nest.reduced):
+            return self._compute(body, operands)
+        parts = self._map(
+            body,
+            self.nest.reduced[level],
+            operands,
+            lambda inner, values: _store(inner, self._reduced(inner, level + 1, values)),
+        )
+        parts.name_hint = "parts"
+        op = self.nest.op
+        op = block.ReduceOp(_REDUCTIONS[op.kind.data] if isinstance(op, array.ReduceOp) else block.Kind.Sum, parts)
+        body.add_op(op)
+        op.result.name_hint = self.hint
+        return op.result
+
+    def _map(
+        self, body: Block, dim: str, operands: Sequence[Source], write: Callable[[Block, Sequence[Source]], SSAValue]
+    ) -> SSAValue:
+        """A map over `dim` that stacks what `write` puts into its body; lists over `dim` are mapped, others captured."""
+        elements: dict[SSAValue, SSAValue] = {}
+        inner = Block()
+        for value in operands:
+            if isinstance(value, SSAValue) and isinstance(value.type, block.ListType) and value not in elements:
+                if value.type.dim.data == dim:
+                    elements[value] = inner.insert_arg(value.type.element, len(inner.args))
+                    self._name_element(value, elements[value], dim)
+        values = [elements.get(value, value) if isinstance(value, SSAValue) else value for value in operands]
+        inner.add_op(block.YieldOp(write(inner, values)))
+        op = block.MapOp(dim, list(elements), [block.Kind.Stack], Region(inner))
+        body.add_op(op)
+        return op.results_[0]
+
+    def _name_element(self, value: SSAValue, element: SSAValue, dim: str) -> None:
+        base, dims = self._names.get(value, (value.name_hint, ""))
+        if base is not None:
+            self._names[element] = base, dims + dim.lower()
+            element.name_hint = f"{base}_{dims}{dim.lower()}"
+
+    @staticmethod
+    def _subscripted(hint: str, dims: Sequence[str]) -> str | None:
+        name = list_name(hint)
+        return f"{name}_{''.join(dims).lower()}" if dims else name
+
+    def _load(self, body: Block, value: Source) -> Value:
+        if isinstance(value, Generated):
+            return generator(value)
+        op = block.LoadOp(value)
+        body.add_op(op)
+        base, _ = self._names.get(value, (value.name_hint, ""))
+        op.result.name_hint = base[:1].lower() + base[1:] if base else None
+        return op.result
+
+    def _finish(self, body: Block, item: SSAValue) -> SSAValue:
+        """Round a sum from its accumulation type to the type of the result."""
+        wanted = element_type_of(self.nest.key.value)
+        if block.element_type_of(item.type) != wanted:
+            item = cast(ItemWriter(body, self.nest.layout.item), item, wanted)
+        item.name_hint = self.hint
+        return item
+
+    def _compute(self, body: Block, operands: Sequence[Source]) -> SSAValue:
+        writer = ItemWriter(body, (*self.nest.layout.item, *self.blocked))
+        items = [self._load(body, value) for value in operands]
+        match self.nest.op:
+            case array.MatmulOp() as op:
+                return self._dot(writer, op, items)
+            case array.ReduceOp() as op:
+                return self._row_reduce(writer, op, items[0])
+            case array.ElementwiseOp() as op:
+                yielded = op.body.block.last_op
+                assert isinstance(yielded, array.YieldOp)
+                position = op.results.index(self.nest.key.value)  # pyright: ignore[reportArgumentType]
+                value = translate_region(op.body.block, items, yielded.operands[position], writer)
+                return writer.materialize(value, element_type_of(op.results[position]), self.nest.layout.item)
+            case op:
+                raise AssertionError(f"{op.name} is no computation")
+
+    def _dot(self, writer: ItemWriter, op: array.MatmulOp, items: Sequence[Value]) -> SSAValue:
+        axes = [self.emitter.plan.item_axes(self.nest, position) for position in range(2)]
+        a, b = (
+            writer.materialize(item, element_type_of(operand), dims)
+            for item, operand, dims in zip(items, op.operands, axes, strict=True)
+        )
+        # The item's axes may be the transposed of the array's.
+        if self.nest.layout.item != (axes[0][0], axes[1][0]):
+            a, b = b, a
+        return writer.add(block.DotOp(a, b, op.accumulator), self.hint)
+
+    def _row_reduce(self, writer: ItemWriter, op: array.ReduceOp, item: Value) -> SSAValue:
+        element = element_type_of(op.input)
+        accumulator = op.accumulator if op.kind.data is array.ReductionKind.SUM else element
+        value = writer.materialize(item, element, (*self.nest.layout.item, *self.blocked))
+        for _ in self.blocked:
+            match op.kind.data:
+                case array.ReductionKind.SUM:
+                    value = writer.add(block.RowSumOp(value, accumulator), self.hint)
+                case array.ReductionKind.MAX:
+                    value = writer.add(block.RowMaxOp(value), self.hint)
+                case array.ReductionKind.MIN:
+                    value = writer.add(block.RowMinOp(value), self.hint)
+        return value if block.element_type_of(value.type) == accumulator else cast(writer, value, accumulator)
+
+
+def _store(body: Block, item: SSAValue) -> SSAValue:
+    op = block.StoreOp(item)
+    body.add_op(op)
+    return op.result

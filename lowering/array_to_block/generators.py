@@ -1,0 +1,77 @@
+"""Scalars that need no array: constants and indices; and casts between element types."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType, f32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import array, block
+from ...dialects.array.core import bit_width
+from ...dialects.array.shapes import element_type_of
+from ...dialects.scalar import is_float
+from .elementwise import ItemWriter, RegionWriter, Scalar, dims_of
+from .plan import Generated
+
+
+def generator(provided: Generated) -> Scalar:
+    """The scalar that a generated operand is for the element at hand."""
+    op = provided.op
+    match op:
+        case array.ConstantOp():
+            return lambda region: region.write(arith.ConstantOp(_splat_value(op.value)))
+        case array.IotaOp():
+            dims = provided.spec[op.axis.value.data]
+            return lambda region: _index(region, dims, element_type_of(op.result))
+        case _:
+            raise AssertionError(f"{op.name} generates nothing")
+
+
+def _splat_value(value: DenseIntOrFPElementsAttr) -> Attribute:
+    return next(iter(value.iter_attrs()))
+
+
+def _index(region: RegionWriter, dims: tuple[str, ...], element_type: Attribute) -> SSAValue:
+    """The index along an axis that is the product of `dims`, as a number of `element_type`."""
+    index: SSAValue | None = None
+    for dim in dims:
+        inner = region.write(block.IndexOp(dim))
+        if index is not None:
+            extent = _to_integer(region, region.write(block.ExtentOp(dim)), i64)
+            outer = region.write(arith.MuliOp(_to_integer(region, index, i64), extent))
+            inner = region.write(arith.AddiOp(outer, _to_integer(region, inner, i64)))
+        index = inner
+    if index is None:
+        index = region.write(arith.ConstantOp(IntegerAttr(0, i64)))
+    if isinstance(element_type, IntegerType):
+        return _to_integer(region, index, element_type)
+    return region.write(arith.SIToFPOp(_to_integer(region, index, i64), element_type))
+
+
+def _to_integer(region: RegionWriter, value: SSAValue, type: IntegerType) -> SSAValue:
+    if value.type == type:
+        return value
+    if isinstance(value.type, IndexType):
+        return region.write(arith.IndexCastOp(value, type))
+    return region.write(arith.TruncIOp(value, type))
+
+
+def cast(writer: ItemWriter, item: SSAValue, element_type: Attribute) -> SSAValue:
+    """An item rounded to, or represented in, another element type of its kind (float or integer)."""
+    source = block.element_type_of(item.type)
+    wider = bit_width(element_type) > bit_width(source)
+
+    def write(region: RegionWriter, arguments: list[SSAValue]) -> SSAValue:
+        argument = arguments[0]
+        op: Operation
+        if is_float(element_type):
+            if not wider and bit_width(source) == bit_width(element_type):
+                # f16 and bf16 are no subsets of each other.
+                argument = region.write(arith.ExtFOp(argument, f32))
+            op = (arith.ExtFOp if wider else arith.TruncFOp)(argument, element_type)  # pyright: ignore[reportArgumentType]
+        else:
+            assert isinstance(element_type, IntegerType)
+            op = arith.ExtSIOp(argument, element_type) if wider else arith.TruncIOp(argument, element_type)
+        return region.write(op)
+
+    return writer.elementwise([item], element_type, write, dims_of(item), item.name_hint)

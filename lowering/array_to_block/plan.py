@@ -1,0 +1,274 @@
+"""Which nests to emit, and in which layouts: demands travel from the results of a function back to its arguments.
+
+A computation is emitted once for each *spec* in which it is demanded (the dims of its axes): once, but where one array is read
+along two sets of dims. It is emitted in one layout (order of its list's nest, order of its items' axes), the one that is asked for
+most often; whoever wants another reads the array through another view.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import array
+from ...dialects.array.shapes import shape_of
+from .analysis import Analysis, Iteration
+
+Spec = tuple[tuple[str, ...], ...]
+"""The dims of each axis of an array; none for an axis of extent 1, or along which the array is broadcast."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The dims of a list, outermost first, and the dims of its items' axes."""
+
+    nest: tuple[str, ...]
+    item: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A demand for the list of a computation's result."""
+
+    value: SSAValue
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A demand for an array that exists as such (an argument, or a result assembled for the purpose), cut along `spec`."""
+
+    value: SSAValue
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A demand for something that needs no array: an iota or a constant."""
+
+    op: Operation
+    spec: Spec
+
+
+Provider = Whole | Viewed | Generated
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What an operation reads: from where, and in which layout."""
+
+    provider: Provider
+    layout: Layout
+
+
+@dataclass
+class Nest:
+    """One computation to emit."""
+
+    key: Whole
+    op: Operation
+    demands: list[Layout] = field(default_factory=list[Layout])
+    layout: Layout = Layout((), ())
+    reduced: tuple[str, ...] = ()
+    operands: list[Operand] = field(default_factory=list[Operand])
+
+
+def _dims(spec: Spec) -> tuple[str, ...]:
+    return tuple(dim for axis in spec for dim in axis)
+
+
+@dataclass
+class Plan:
+    """All nests of a function, and how each array that must exist as such comes about."""
+
+    analysis: Analysis
+    nests: dict[Whole, Nest] = field(default_factory=dict[Whole, Nest])
+    _queue: list[tuple[int, int, Nest]] = field(default_factory=list[tuple[int, int, Nest]])
+    _sources: dict[SSAValue, frozenset[SSAValue]] = field(default_factory=dict[SSAValue, frozenset[SSAValue]])
+
+    def demand_array(self, value: SSAValue) -> None:
+        """Note that `value` is wanted as an array."""
+        provider = self.resolve(value, self.analysis.spec(value))
+        if isinstance(provider, Whole):
+            self.demand(provider, self.default_layout(provider.spec))
+        elif isinstance(provider, Viewed):
+            self.demand_source(provider.value)
+        owner = value.owner
+        if isinstance(owner, Operation) and owner in self.analysis.views and not isinstance(provider, Whole):
+            self.demand_array(owner.operands[0])
+
+    def demand_source(self, value: SSAValue) -> None:
+        """Note that `value` is viewed as an array; computations are assembled for that in their own dims."""
+        owner = value.owner
+        if isinstance(owner, Operation) and (owner in self.analysis.iterations or owner in self.analysis.views):
+            self.demand_array(value)
+
+    def default_layout(self, spec: Spec) -> Layout:
+        """The layout of a list that goes into an array: the axes of its items in the array's order."""
+        dims = _dims(spec)
+        return Layout(self.analysis.nest_order(dims), tuple(dim for dim in dims if not self.analysis.is_batch(dim)))
+
+    def demand(self, key: Whole, layout: Layout) -> None:
+        nest = self.nests.get(key)
+        if nest is None:
+            owner = key.value.owner
+            assert isinstance(owner, Operation)
+            nest = self.nests[key] = Nest(key, owner)
+            heappush(self._queue, (-self.analysis.order[owner], len(self.nests), nest))
+        nest.demands.append(layout)
+
+    def propagate(self) -> None:
+        """Choose the layout of each demanded nest and demand its operands, from the last operation to the first."""
+        while self._queue:
+            _, _, nest = heappop(self._queue)
+            nest.layout = Counter(nest.demands).most_common(1)[0][0]
+            self._plan_operands(nest)
+
+    def _plan_operands(self, nest: Nest) -> None:
+        iteration = self.analysis.iterations[nest.op]
+        renamed = self._renaming(nest.key)
+        rename = lambda dims: tuple(renamed.get(dim, dim) for dim in dims)  # noqa: E731
+        nest.reduced = self.analysis.nest_order(self.analysis.dims(iteration.reduced))
+        order = (*nest.layout.nest, *nest.reduced)
+        for position, value in enumerate(nest.op.operands):
+            spec = tuple(rename(self.analysis.dims(axis)) for axis in iteration.operands[position])
+            provider = self.resolve(value, spec)
+            dims = set(_dims(provider.spec))
+            layout = Layout(
+                tuple(dim for dim in order if dim in dims),
+                tuple(dim for dim in self.item_axes(nest, position) if dim in dims),
+            )
+            nest.operands.append(Operand(provider, layout))
+            if isinstance(provider, Whole):
+                self.demand(provider, layout)
+            elif isinstance(provider, Viewed):
+                self.demand_source(provider.value)
+
+    def item_axes(self, nest: Nest, position: int) -> tuple[str, ...]:
+        """The order in which an operand's items have their axes: what is contracted or reduced comes last."""
+        reduced = tuple(dim for dim in nest.reduced if not self.analysis.is_batch(dim))
+        if not isinstance(nest.op, array.MatmulOp):
+            return (*nest.layout.item, *reduced)
+        iteration = self.analysis.iterations[nest.op]
+        rows = self._rename(nest.key, self.analysis.dims(iteration.parallel[-2 if position == 0 else -1]))
+        return (*(dim for dim in rows if not self.analysis.is_batch(dim)), *reduced)
+
+    def _renaming(self, key: Whole) -> dict[str, str]:
+        own = self.analysis.spec(key.value)
+        return dict(zip(_dims(own), _dims(key.spec), strict=True))
+
+    def _rename(self, key: Whole, dims: tuple[str, ...]) -> tuple[str, ...]:
+        renamed = self._renaming(key)
+        return tuple(renamed.get(dim, dim) for dim in dims)
+
+    def resolve(self, value: SSAValue, spec: Spec) -> Provider:
+        """Follow a demand for `value` along `spec` through its views to what provides it."""
+        own = self.analysis.spec(value)
+        spec = tuple(axis if mine else () for axis, mine in zip(spec, own, strict=True))
+        if any(axis and len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
+            return self._generated(value, spec) or Viewed(value, spec)
+        op = value.owner
+        if isinstance(op, Block) or op in self.analysis.opaque:
+            return Viewed(value, spec)
+        if op in self.analysis.generators:
+            return Generated(op, spec)
+        if op in self.analysis.views:
+            inner = self._through_view(op, spec)
+            return self.resolve(op.operands[0], inner) if inner is not None else Viewed(value, spec)
+        if spec == own or self._can_follow(value, own, spec):
+            return Whole(value, spec)
+        return Viewed(value, spec)
+
+    def _generated(self, value: SSAValue, spec: Spec) -> Generated | None:
+        return Generated(value.owner, spec) if isinstance(value.owner, Operation) and value.owner in self.analysis.generators else None
+
+    def _through_view(self, op: Operation, spec: Spec) -> Spec | None:
+        """The spec of a view's operand, given the spec of its result; None where the operand cannot be cut that way."""
+        match op:
+            case array.TransposeOp():
+                inner: list[tuple[str, ...]] = [()] * len(spec)
+                for axis, source in enumerate(op.perm.get_values()):
+                    inner[source] = spec[axis]
+                return tuple(inner)
+            case array.BroadcastOp():
+                shape, result = shape_of(op.input), shape_of(op.result)
+                skipped = len(result) - len(shape)
+                return tuple(
+                    () if extent == 1 and result[skipped + axis] != 1 else spec[skipped + axis]
+                    for axis, extent in enumerate(shape)
+                )
+            case array.ReshapeOp():
+                return self._through_reshape(op, spec)
+            case _:
+                return None
+
+    def _through_reshape(self, op: array.ReshapeOp, spec: Spec) -> Spec | None:
+        own = self.analysis.spec(op.input)
+        inner: list[tuple[str, ...]] = [()] * len(own)
+        for inputs, outputs in op.groups:
+            dims = tuple(dim for axis in outputs for dim in spec[axis])
+            counts = [len(own[axis]) for axis in inputs]
+            if len(inputs) > 1 and dims and len(dims) != sum(counts):
+                return None
+            if len(inputs) == 1:
+                if len(outputs) > 1 and len(dims) not in (0, counts[0]):
+                    return None
+                inner[inputs[0]] = dims
+                continue
+            for axis, count in zip(inputs, counts, strict=True):
+                inner[axis], dims = dims[:count], dims[count:]
+        return tuple(inner)
+
+    def _can_follow(self, value: SSAValue, own: Spec, spec: Spec) -> bool:
+        """Whether a computation is to be repeated along other dims, rather than its result viewed anew.
+
+        It is where that reads one array only (a norm, a softmax of it, …), and never for a matmul.
+        """
+        if any(len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
+            return False
+        op = value.owner
+        assert isinstance(op, Operation)
+        iteration = self.analysis.iterations[op]
+        reduced = self.analysis.dims(iteration.reduced)
+        dims = (*_dims(spec), *reduced)
+        blocked = [dim for dim in dims if not self.analysis.is_batch(dim)]
+        if len(set(dims)) != len(dims) or len(blocked) > 2:
+            return False
+        return len(self._read(value)) <= 1
+
+    def _read(self, value: SSAValue) -> frozenset[SSAValue]:
+        """The full-size arrays that `value` can be recomputed from without a matmul."""
+        known = self._sources.get(value)
+        if known is None:
+            known = self._sources[value] = self._find_read(value)
+        return known
+
+    def _find_read(self, value: SSAValue) -> frozenset[SSAValue]:
+        op = value.owner
+        if isinstance(op, Block) or op in self.analysis.opaque or isinstance(op, array.MatmulOp):
+            return frozenset({value})
+        if op in self.analysis.generators:
+            return frozenset()
+        if op in self.analysis.views:
+            return self._read(op.operands[0])
+        iteration: Iteration = self.analysis.iterations[op]
+        full = max((len([axis for axis in axes if axis]) for axes in iteration.operands), default=0)
+        return frozenset[SSAValue]().union(
+            *(
+                self._read(operand)
+                for operand, axes in zip(op.operands, iteration.operands, strict=True)
+                if len([axis for axis in axes if axis]) == full
+            )
+        )
+
+
+def make_plan(analysis: Analysis, arrays: list[SSAValue]) -> Plan:
+    """Plan the nests that provide `arrays`."""
+    plan = Plan(analysis)
+    for value in arrays:
+        plan.demand_array(value)
+    plan.propagate()
+    return plan

@@ -1,0 +1,182 @@
+"""The passes by name, and pipelines of passes that verify the program after every step."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from ..dialects.context import make_context
+from ..dialects.diagnostics import OpError, one_sentence
+from ..dialects.verification import verify
+from ..passes.rules import register_rule
+from .pipeline_text import PassFactory, PipelineError, parse_pipeline
+
+__all__ = [
+    "ALL_PASSES",
+    "Callback",
+    "PassError",
+    "PassPipeline",
+    "PipelineError",
+    "describe_pass",
+    "register_pass",
+    "register_rule",
+]
+
+
+def _array_decompose() -> type[ModulePass]:
+    from ..passes.array_decompose import ArrayDecomposePass
+
+    return ArrayDecomposePass
+
+
+def _array_to_block() -> type[ModulePass]:
+    from .array_to_block import ArrayToBlockPass
+
+    return ArrayToBlockPass
+
+
+def _block_apply() -> type[ModulePass]:
+    from ..passes.block_apply import BlockApplyPass
+
+    return BlockApplyPass
+
+
+def _block_traffic() -> type[ModulePass]:
+    from ..passes.block_traffic import BlockTrafficPass
+
+    return BlockTrafficPass
+
+
+def _canonicalize() -> type[ModulePass]:
+    from xdsl.transforms.canonicalize import CanonicalizePass
+
+    return CanonicalizePass
+
+
+def _cse() -> type[ModulePass]:
+    from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+
+    return CommonSubexpressionElimination
+
+
+def _dce() -> type[ModulePass]:
+    from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
+    return DeadCodeElimination
+
+
+ALL_PASSES: dict[str, PassFactory] = {
+    "array-decompose": _array_decompose,
+    "array-to-block": _array_to_block,
+    "block-apply": _block_apply,
+    "block-traffic": _block_traffic,
+    "canonicalize": _canonicalize,
+    "cse": _cse,
+    "dce": _dce,
+}
+"""Every known pass; a factory imports its pass's module when called."""
+
+_XDSL_PASSES = {
+    "canonicalize": "Fold constants, apply each operation's own simplifications and drop dead code.",
+    "cse": "Merge operations that compute the same value.",
+    "dce": "Remove operations whose results nobody uses.",
+}
+
+
+def register_pass(cls: type[ModulePass], name: str | None = None) -> type[ModulePass]:
+    """Make a pass usable by name in pipelines; returns the class, so it works as a decorator.
+
+    ``cls`` is a frozen dataclass derived from ``xdsl.passes.ModulePass`` whose fields are the
+    options. ``name``, if given, must equal ``cls.name``. Raises ValueError when the name is taken.
+    """
+    own = getattr(cls, "name", None)
+    if not isinstance(own, str):
+        raise ValueError(f"pass class '{cls.__name__}' has no attribute 'name'")
+    if name is not None and name != own:
+        raise ValueError(f"pass class '{cls.__name__}' is named '{own}' and cannot be registered as '{name}'")
+    if own in ALL_PASSES:
+        raise ValueError(f"a pass named '{own}' is registered already")
+    ALL_PASSES[own] = lambda: cls
+    return cls
+
+
+def describe_pass(name: str) -> str:
+    """One line on what a pass does: the first line of its class's docstring."""
+    if name in _XDSL_PASSES:
+        return _XDSL_PASSES[name]
+    doc = inspect.cleandoc(ALL_PASSES[name]().__doc__ or "").partition("\n")[0]
+    # A dataclass without a docstring gets its own signature as one.
+    return "" if doc.startswith(f"{ALL_PASSES[name]().__name__}(") else doc
+
+
+class PassError(DiagnosticException):
+    """A pass that gave up without naming an operation."""
+
+    def __init__(self, pass_name: str, message: str):
+        self.pass_name = pass_name
+        super().__init__(f"pass '{pass_name}': {one_sentence(message)}")
+
+
+Callback = Callable[[ModulePass | None, ModuleOp, ModulePass | None], None]
+"""Called before, between and after the passes with (pass that ran, program, pass to run next)."""
+
+
+class PassPipeline:
+    """Passes to run one after the other, from text (``"array-decompose,cse"``) or as objects.
+
+    Raises PipelineError for a text that cannot be understood.
+    """
+
+    def __init__(self, passes: str | Sequence[ModulePass] = (), *, callback: Callback | None = None):
+        self.passes = parse_pipeline(passes, ALL_PASSES) if isinstance(passes, str) else tuple(passes)
+        self.callback = callback
+
+    def __str__(self) -> str:
+        return ",".join(str(step.spec()) for step in self.passes)
+
+    def __repr__(self) -> str:
+        return f"PassPipeline({str(self)!r})"
+
+    def run(self, module: ModuleOp, ctx: Context | None = None) -> ModuleOp:
+        """Change ``module`` by every pass in turn and return it.
+
+        The program is verified, dominance included, before the first pass and after each one. Raises
+        OpError or PassError, which name the pass; any other exception of a pass gets a note that does.
+        """
+        context = make_context() if ctx is None else ctx
+        verify(module)
+        if self.callback is not None:
+            self.callback(None, module, self.passes[0] if self.passes else None)
+        for index, step in enumerate(self.passes, start=1):
+            _run_pass(step, context, module)
+            following = self.passes[index] if index < len(self.passes) else None
+            if self.callback is not None:
+                self.callback(step, module, following)
+        return module
+
+    def apply(self, ctx: Context, module: ModuleOp) -> None:
+        """``run`` with the arguments in xDSL's order."""
+        self.run(module, ctx)
+
+
+def _run_pass(step: ModulePass, ctx: Context, module: ModuleOp) -> None:
+    try:
+        step.apply(ctx, module)
+    except OpError as error:
+        error.stage = error.stage or f"pass '{step.name}'"
+        raise
+    except DiagnosticException as error:
+        raise PassError(step.name, str(error)) from error
+    except Exception as error:
+        error.add_note(f"while running pass '{step.name}'")
+        raise
+    try:
+        verify(module)
+    except OpError as error:
+        error.stage = f"pass '{step.name}' left an invalid program"
+        raise

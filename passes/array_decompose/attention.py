@@ -1,0 +1,84 @@
+"""Attention: two matrix products around a safe softmax."""
+
+import math
+
+from xdsl.dialects.builtin import TensorType, i32
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from ...dialects.array import DYNAMIC, AttentionOp, IotaOp, MatmulOp, ReshapeOp, shape_of
+from ...dialects.scalar_builder import ScalarBuilder
+from .expansion import Expansion
+
+
+def _split_heads(expansion: Expansion, hint: str, value: SSAValue, groups: int) -> SSAValue:
+    """[..., H, X, Y] as [..., H/groups, groups, X, Y]; a single head stays one (extents 1, 1)."""
+    *batch, heads, rows, columns = shape_of(value)
+    if heads == 1:
+        split = (1, 1)
+    else:
+        split = (heads if heads == DYNAMIC else heads // groups, groups)
+    return expansion.insert(hint, ReshapeOp(value, (*batch, *split, rows, columns)))
+
+
+class DecomposeAttention(RewritePattern):
+    """attention(q, k, v) = softmax(scale q k^T + bias, masked with -inf) v.
+
+    Grouped heads: q becomes [..., Hkv, R, M, D] and k and v [..., Hkv, 1, N, D], so that the matrix products
+    broadcast one head of k and v to its R query heads.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: AttentionOp, rewriter: PatternRewriter, /) -> None:
+        expansion = Expansion(op, rewriter)
+        groups = op.group_size
+        q, k, v = op.q, op.k, op.v
+        if groups > 1:
+            q = _split_heads(expansion, "q_groups", q, groups)
+            k = _split_heads(expansion, "k_groups", k, 1)
+            v = _split_heads(expansion, "v_groups", v, 1)
+        scores = expansion.insert(
+            "scores", MatmulOp(q, k, transpose_b=True, result_element_type=expansion.type)
+        )
+        scores = self._adjust(expansion, op, scores, groups)
+        probs = expansion.softmax(scores, -1)
+        result = expansion.insert("attended", MatmulOp(probs, v))
+        if groups > 1:
+            result = expansion.insert("attended", ReshapeOp(result, shape_of(op.result)))
+        expansion.finish(result)
+
+    def _adjust(self, expansion: Expansion, op: AttentionOp, scores: SSAValue, groups: int) -> SSAValue:
+        """Scale, bias, mask and causal mask, each where it is asked for."""
+        scale = op.scale_value
+        if scale != 1.0:
+            scores = expansion.elementwise(
+                "scaled", [scores], lambda s, x: s.multiply(x, s.constant(scale, expansion.type))
+            )
+        if op.bias is not None:
+            bias = self._aligned(expansion, "bias_groups", op.bias, groups)
+            scores = expansion.elementwise("biased", [scores, bias], ScalarBuilder.add)
+        if op.mask is not None:
+            mask = self._aligned(expansion, "mask_groups", op.mask, groups)
+            scores = expansion.elementwise(
+                "masked",
+                [scores, mask],
+                lambda s, x, keep: s.select(keep, x, s.constant(-math.inf, expansion.type)),
+            )
+        return self._causal(expansion, scores) if op.causal is not None else scores
+
+    def _aligned(self, expansion: Expansion, hint: str, value: SSAValue, groups: int) -> SSAValue:
+        """A bias or mask in the shape of grouped scores."""
+        return _split_heads(expansion, hint, value, groups) if groups > 1 and len(shape_of(value)) > 2 else value
+
+    def _causal(self, expansion: Expansion, scores: SSAValue) -> SSAValue:
+        rank = len(shape_of(scores))
+        rows, columns = shape_of(scores)[-2:]
+        row = IotaOp(rank - 2, like=scores) if rows == DYNAMIC else IotaOp(0, TensorType(i32, (rows, 1)))
+        column = IotaOp(rank - 1, like=scores) if columns == DYNAMIC else IotaOp(1, TensorType(i32, (1, columns)))
+        return expansion.elementwise(
+            "causal",
+            [scores, expansion.insert("row", row), expansion.insert("column", column)],
+            lambda s, x, i, j: s.select(
+                s.compare_integers("sle", j, i), x, s.constant(-math.inf, expansion.type)
+            ),
+        )

@@ -1,0 +1,91 @@
+"""Writing down the core operations that take the place of one composite."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import Float64Type, f32, f64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects.array import DYNAMIC, ElementwiseOp, ExtentOp, ReduceOp, element_type_of, shape_of
+from ...dialects.scalar import is_float
+from ...dialects.scalar_builder import ScalarBuilder
+
+
+class Expansion:
+    """Inserts core operations before a composite, with its location, and finally replaces it.
+
+    Computes in `type`: f32 for 16-bit floats, else the composite's own element type, which is `element_type`.
+    """
+
+    def __init__(self, op: Operation, rewriter: PatternRewriter):
+        self.op = op
+        self.rewriter = rewriter
+        self.element_type = element_type_of(op.results[0])
+        self.type: Attribute = f64 if isinstance(self.element_type, Float64Type) else f32
+
+    def insert(self, hint: str, op: Operation) -> SSAValue:
+        """Insert `op` and name its first result."""
+        for inner in op.walk():
+            inner.location = self.op.location
+        self.rewriter.insert(op)
+        op.results[0].name_hint = hint
+        return op.results[0]
+
+    def elementwise(
+        self,
+        hint: str,
+        inputs: Sequence[SSAValue],
+        function: Callable[..., SSAValue],
+        result: Attribute | None = None,
+    ) -> SSAValue:
+        """`function(scalars, *arguments)` of every element, float arguments converted to the computing type.
+
+        The result is rounded to `result` (default: not rounded).
+        """
+
+        def body(builder: Builder, *arguments: SSAValue) -> SSAValue:
+            scalars = ScalarBuilder(builder)
+            values = [
+                scalars.convert(argument, self.type) if is_float(argument.type) else argument
+                for argument in arguments
+            ]
+            return scalars.convert(function(scalars, *values), result or self.type)
+
+        return self.insert(hint, ElementwiseOp.from_function(inputs, body))
+
+    def widen(self, value: SSAValue) -> SSAValue:
+        """`value` in the computing type."""
+        if element_type_of(value) == self.type:
+            return value
+        return self.elementwise("wide", [value], lambda scalars, x: x)
+
+    def reduce(self, kind: str, value: SSAValue, axis: int) -> SSAValue:
+        """Sum or maximum over one axis, which stays with extent 1."""
+        return self.insert(kind, ReduceOp(kind, value, axis, keepdims=True))
+
+    def mean(self, hint: str, value: SSAValue) -> SSAValue:
+        """The mean over the last axis, which stays with extent 1: the sum times 1/K."""
+        total = self.reduce("sum", value, -1)
+        extent = shape_of(value)[-1]
+        if extent != DYNAMIC:
+            return self.elementwise(hint, [total], lambda s, x: s.multiply(x, s.constant(1 / extent, self.type)))
+        count = self.insert("extent", ExtentOp(value, -1, self.type))
+        return self.elementwise(
+            hint, [total, count], lambda s, x, k: s.multiply(x, s.divide(s.constant(1.0, self.type), k))
+        )
+
+    def softmax(self, value: SSAValue, axis: int) -> SSAValue:
+        """The numerically safe softmax along `axis`, rounded to the element type."""
+        largest = self.reduce("max", value, axis)
+        shifted = self.elementwise("shifted", [value, largest], ScalarBuilder.subtract)
+        weights = self.elementwise("exp", [shifted], ScalarBuilder.exp)
+        total = self.reduce("sum", weights, axis)
+        return self.elementwise("probs", [weights, total], ScalarBuilder.divide, self.element_type)
+
+    def finish(self, value: SSAValue) -> None:
+        """Put `value` in place of the composite's result; it takes over its name."""
+        hint = self.op.results[0].name_hint
+        if hint is not None:
+            value.name_hint = hint
+        self.rewriter.replace(self.op, [], [value])

@@ -1,0 +1,75 @@
+"""The pass ``block-apply``: chosen rewrite rules, and nothing else, to a fixpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import (
+    GreedyRewritePatternApplier,
+    PatternRewriter,
+    PatternRewriteWalker,
+    RewritePattern,
+)
+from xdsl.utils.exceptions import PassFailedException
+
+from ..dialects.diagnostics import did_you_mean
+from .rules import ALL_RULES
+
+
+@dataclass(frozen=True)
+class BlockApplyPass(ModulePass):
+    """Apply the named rewrite rules until none of them matches any more.
+
+    ``rules`` are names of ``bb-opt --list-rules``, tried in this order at each operation. ``limit``
+    bounds the number of changes: rules that undo each other would otherwise never end.
+    """
+
+    name = "block-apply"
+
+    rules: tuple[str, ...]
+    limit: int = 100_000
+
+    def __post_init__(self) -> None:
+        if not self.rules:
+            raise ValueError("option 'rules' names no rule")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        budget = _Budget(self.limit, self.rules)
+        patterns: list[RewritePattern] = [_Counted(_rule(name), budget) for name in self.rules]
+        PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_module(op)
+
+
+def _rule(name: str) -> RewritePattern:
+    if name not in ALL_RULES:
+        known = f"; the rules are {', '.join(sorted(ALL_RULES))}" if ALL_RULES else "; none is registered"
+        raise PassFailedException(f"there is no rule named '{name}'{did_you_mean(name, ALL_RULES, known)}")
+    return ALL_RULES[name]()
+
+
+@dataclass
+class _Budget:
+    left: int
+    rules: tuple[str, ...]
+
+
+@dataclass
+class _Counted(RewritePattern):
+    """A rule that counts the operations it changed and stops the pass when the budget is spent."""
+
+    rule: RewritePattern
+    budget: _Budget
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        self.rule.match_and_rewrite(op, rewriter)
+        if rewriter.has_done_action:
+            self.budget.left -= 1
+            if self.budget.left < 0:
+                rules = ", ".join(self.budget.rules)
+                raise PassFailedException(
+                    f"the limit of changes was reached with the rules {rules}: do they undo each other? "
+                    "Option 'limit' raises it"
+                )

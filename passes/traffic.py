@@ -1,0 +1,161 @@
+"""How much a block program moves and computes, as functions of its dims.
+
+Every `block.load` moves one item from global to local memory in each iteration of the maps around it, every `block.store` one
+back, and a `block.reduce` loads its whole list. Over all iterations of a map over one of its dims, an item's elements add up to the
+dim's extent exactly, ragged last blocks included; any other map repeats them once for each of its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+
+from ..dialects import block
+from ..dialects.array.core import bit_width
+from .symbolic import Polynomial, Symbol
+
+_FREE = frozenset(
+    {
+        "arith.constant",
+        *("arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp", "arith.fptosi"),
+        *("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"),
+        *("block.index", "block.extent"),
+    }
+)
+"""Scalar operations that do not count as arithmetic."""
+
+
+def scalar_flops(op: block.ElementwiseOp) -> int:
+    """Arithmetic operations an element of an element-wise op; constants, casts and indices are free."""
+    return sum(1 for inner in op.body.block.ops if inner.results and inner.name not in _FREE)
+
+
+def item_bytes(element_type: Attribute) -> int:
+    """Bytes an element takes in memory; an i1 takes one."""
+    return max(1, bit_width(element_type) // 8)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Items moved, bytes moved, and floating-point operations (a multiply-add counts as two)."""
+
+    loads: Polynomial = Polynomial({})
+    stores: Polynomial = Polynomial({})
+    bytes_loaded: Polynomial = Polynomial({})
+    bytes_stored: Polynomial = Polynomial({})
+    flops: Polynomial = Polynomial({})
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def evaluate(self, values: Mapping[Symbol, int]) -> dict[str, int]:
+        """The numbers. Raises KeyError where a symbol has none."""
+        return {f.name: getattr(self, f.name).evaluate(values) for f in fields(self)}
+
+    def expressions(self) -> dict[str, str]:
+        return {f.name: str(getattr(self, f.name)) for f in fields(self)}
+
+
+class _Meter:
+    def __init__(self, dims: Mapping[str, block.DimAttr]):
+        self.dims = dims
+
+    def blocks(self, dim: str) -> Polynomial:
+        declared = self.dims[dim]
+        if declared.is_whole:
+            return Polynomial.constant(1)
+        return Polynomial.symbol(Symbol(dim, blocks=not declared.is_batch))
+
+    def trips(self, loops: tuple[str, ...]) -> Polynomial:
+        total = Polynomial.constant(1)
+        for dim in loops:
+            total *= self.blocks(dim)
+        return total
+
+    def elements(self, item: block.ItemType, loops: tuple[str, ...]) -> Polynomial:
+        """Elements of an item, summed over all iterations of the maps over `loops`."""
+        total = Polynomial.constant(1)
+        for dim in item.dims:
+            total *= Polynomial.symbol(Symbol(dim))
+        return total * self.trips(tuple(dim for dim in loops if dim not in item.dims))
+
+    def moved(self, item: Attribute, loops: tuple[str, ...]) -> tuple[Polynomial, Polynomial]:
+        assert isinstance(item, block.ItemType)
+        return self.trips(loops), self.elements(item, loops) * item_bytes(item.element_type)
+
+    def of(self, op: Operation, loops: tuple[str, ...]) -> Traffic:
+        """Traffic of one operation, with all that it contains, inside maps over `loops`."""
+        match op:
+            case block.MapOp():
+                return self.of_map(op, (*loops, op.dim_name))
+            case block.LoadOp():
+                loads, bytes = self.moved(op.source.type, loops)
+                return Traffic(loads=loads, bytes_loaded=bytes)
+            case block.StoreOp():
+                stores, bytes = self.moved(op.result.type, loops)
+                return Traffic(stores=stores, bytes_stored=bytes)
+            case block.ReduceOp():
+                inside = (*loops, op.dim_name)
+                assert isinstance(op.result.type, block.ItemType)
+                loads, bytes = self.moved(op.result.type, inside)
+                return Traffic(loads=loads, bytes_loaded=bytes, flops=self.elements(op.result.type, inside))
+            case block.DotOp():
+                assert isinstance(op.lhs.type, block.BlockType) and isinstance(op.rhs.type, block.BlockType)
+                a, b = op.lhs.type.dims, op.rhs.type.dims
+                product = Polynomial.symbol(Symbol(a[0])) * Polynomial.symbol(Symbol(b[0])) * Polynomial.symbol(Symbol(a[1]))
+                outside = tuple(dim for dim in loops if dim not in (*a, *b))
+                return Traffic(flops=product * self.trips(outside) * 2)
+            case block.ElementwiseOp():
+                assert isinstance(op.result.type, block.ItemType)
+                return Traffic(flops=self.elements(op.result.type, loops) * scalar_flops(op))
+            case block.RowSumOp() | block.RowMaxOp() | block.RowMinOp():
+                assert isinstance(op.operand.type, block.ItemType)
+                return Traffic(flops=self.elements(op.operand.type, loops))
+            case block.LocalOp():
+                assert isinstance(op.result.type, block.ItemType)
+                return Traffic(flops=self.elements(op.result.type, loops))
+            case _:
+                return Traffic()
+
+    def of_map(self, op: block.MapOp, loops: tuple[str, ...]) -> Traffic:
+        total = Traffic()
+        for inner in op.body.block.ops:
+            total += self.of(inner, loops)
+        for value, kind in zip(op.yield_op.arguments, op.result_kinds, strict=True):
+            if kind.reduces and isinstance(value.type, block.ItemType):
+                total += Traffic(flops=self.elements(value.type, loops))
+        return total
+
+
+def traffic_of(op: Operation, dims: Mapping[str, block.DimAttr]) -> Traffic:
+    """Traffic of an operation at the top level of a function."""
+    return _Meter(dims).of(op, ())
+
+
+def traffic_of_function(function: FuncOp) -> list[tuple[Operation, Traffic]]:
+    """The traffic of each operation at the top of a block program that has any, in order."""
+    dims = block.declared_dims(function) or {}
+    rows = [(op, traffic_of(op, dims)) for op in function.body.block.ops]
+    return [(op, traffic) for op, traffic in rows if traffic != Traffic()]
+
+
+def known_values(dims: Mapping[str, block.DimAttr]) -> dict[Symbol, int]:
+    """The extents and block counts that a program's dims declare."""
+    values: dict[Symbol, int] = {}
+    for name, dim in dims.items():
+        extent, size = dim.static_extent, dim.block_size
+        if extent is not None:
+            values[Symbol(name)] = extent
+            if size is not None:
+                values[Symbol(name, blocks=True)] = -(-extent // size)
+    return values
+
+
+def values_for(extents: Mapping[str, int], sizes: Mapping[str, int]) -> dict[Symbol, int]:
+    """Numbers for all symbols, from extents and block sizes."""
+    values = {Symbol(name): extent for name, extent in extents.items()}
+    values |= {Symbol(name, blocks=True): -(-extents[name] // size) for name, size in sizes.items()}
+    return values

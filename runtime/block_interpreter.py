@@ -1,0 +1,312 @@
+"""The meaning of block programs on numpy arrays, with every item a small array and every list a Python list.
+
+It counts what it moves and computes as it goes; the counts are the ones that `block-traffic` predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ..dialects import block
+from ..dialects.block import Kind
+from ..passes.traffic import item_bytes, scalar_flops
+from .array_interpreter import Callback, call_back
+from .scalar_semantics import Array, InterpreterError, evaluate_scalar_region, numpy_dtype, to_dtype, widen
+
+Value: TypeAlias = "Array | list[Value]"
+"""An array or item, or a list of items or lists."""
+
+DEFAULT_BLOCK_SIZE = 64
+"""Elements a block where a program does not say."""
+
+
+@dataclass
+class Counts:
+    """What a run moved between the tiers and computed; comparable with `block-traffic`."""
+
+    loads: int = 0
+    stores: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+    flops: int = 0
+
+
+@dataclass
+class Dims:
+    """The dims of a function at run time: extents and block sizes in elements."""
+
+    declared: Mapping[str, block.DimAttr]
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    default_size: int = DEFAULT_BLOCK_SIZE
+    extents: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        for name, dim in self.declared.items():
+            if dim.static_extent is not None:
+                self.extents[name] = dim.static_extent
+
+    def bind(self, op: block.ViewOp, shape: Sequence[int]) -> None:
+        """Learn the extents that an array of this shape gives the dims of its axes."""
+        for extent, axis in zip(shape, op.axes, strict=True):
+            unknown = [dim.data for dim in axis if dim.data not in self.extents]
+            known = 1
+            for dim in axis:
+                known *= self.extents.get(dim.data, 1)
+            if len(unknown) == 1 and extent % known == 0:
+                self.extents[unknown[0]] = extent // known
+            elif unknown or known != extent:
+                text = " * ".join(f"{d.data} = {self.extents.get(d.data, '?')}" for d in axis) or "1"
+                raise InterpreterError(f"'{op.name}' axis has extent {extent}, expected {text}", op)
+
+    def extent(self, dim: str, op: Operation) -> int:
+        if dim not in self.extents:
+            raise InterpreterError(f"'{op.name}' needs the extent of dim {dim}, which no array has given yet", op)
+        return self.extents[dim]
+
+    def size(self, dim: str, op: Operation) -> int:
+        """Elements a block of the dim."""
+        declared = self.declared[dim]
+        if declared.is_batch:
+            return 1
+        if declared.is_whole:
+            return self.extent(dim, op)
+        return declared.block_size or self.sizes.get(dim) or self.default_size
+
+    def trips(self, dim: str, op: Operation) -> int:
+        return -(-self.extent(dim, op) // self.size(dim, op))
+
+
+_COMBINE = {Kind.Sum: np.add, Kind.Max: np.maximum, Kind.Min: np.minimum}
+
+
+class BlockInterpreter:
+    """Evaluates the operations of the `block` dialect in one function.
+
+    With `float64`, every float is computed as float64; bytes are counted in the program's own types all the same.
+    """
+
+    def __init__(self, dims: Dims, *, float64: bool = False, callbacks: Mapping[str, Callback] | None = None):
+        self.dims = dims
+        self.float64 = float64
+        self.callbacks = callbacks or {}
+        self.counts = Counts()
+        self._offsets: dict[str, int] = {}
+
+    def evaluate(self, op: Operation, values: dict[SSAValue, Value]) -> None:
+        """Evaluate one operation, reading its operands from `values` and putting its results there."""
+        match op:
+            case block.PartitionOp():
+                values[op.result] = self._partition(op, _array(values[op.tensor]))
+            case block.AssembleOp():
+                values[op.result] = self._assemble(op, values[op.list])
+            case block.MapOp():
+                values.update(zip(op.results_, self._map(op, values), strict=True))
+            case block.ReduceOp():
+                values[op.result] = self._reduce(op, values[op.list])
+            case block.CustomOp():
+                operands = [_array(values[value]) for value in op.inputs]
+                values.update(zip(op.results_, self._custom(op, operands), strict=True))
+            case _:
+                result = self._item(op, [_array(values[value]) for value in op.operands])
+                values[op.results[0]] = to_dtype(result, self._dtype(op.results[0].type))
+
+    def _dtype(self, type: Attribute) -> np.dtype:
+        return numpy_dtype(block.element_type_of(type), self.float64)
+
+    # Views
+
+    def _partition(self, op: block.PartitionOp, tensor: Array) -> Value:
+        self.dims.bind(op, tensor.shape)
+        axes = [dim.data for axis in op.axes for dim in axis]
+        array = tensor.reshape([self.dims.extent(dim, op) for dim in axes])
+        type = op.result.type
+        nest = type.dims if isinstance(type, block.ListType) else ()
+        item = type.item if isinstance(type, block.ListType) else type
+        assert isinstance(item, block.ItemType)
+        kept = [dim for dim in axes if dim in item.dims]
+        order = [kept.index(dim) for dim in item.dims]
+
+        def cut(level: int, where: dict[str, slice | int]) -> Value:
+            if level == len(nest):
+                return array[tuple(where.get(dim, slice(None)) for dim in axes)].transpose(order)
+            dim, size = nest[level], self.dims.size(nest[level], op)
+            batch = dim not in item.dims
+            return [
+                cut(level + 1, {**where, dim: trip if batch else slice(trip * size, (trip + 1) * size)})
+                for trip in range(self.dims.trips(dim, op))
+            ]
+
+        return cut(0, {})
+
+    def _assemble(self, op: block.AssembleOp, blocks: Value) -> Array:
+        axes = [dim.data for axis in op.axes for dim in axis]
+        type = op.list.type
+        nest = type.dims if isinstance(type, block.ListType) else ()
+        item = type.item if isinstance(type, block.ListType) else type
+        assert isinstance(item, block.ItemType)
+        array = np.empty([self.dims.extent(dim, op) for dim in axes], self._dtype(item))
+        kept = [dim for dim in axes if dim in item.dims]
+        order = [item.dims.index(dim) for dim in kept]
+        for trips in product(*(range(self.dims.trips(dim, op)) for dim in nest)):
+            value, where = blocks, dict[str, slice | int]()
+            for dim, trip in zip(nest, trips, strict=True):
+                assert isinstance(value, list)
+                value, size = value[trip], self.dims.size(dim, op)
+                where[dim] = slice(trip * size, (trip + 1) * size) if dim in item.dims else trip
+            array[tuple(where.get(dim, slice(None)) for dim in axes)] = _array(value).transpose(order)
+        shape = [int(np.prod([self.dims.extent(dim.data, op) for dim in axis])) for axis in op.axes]
+        return array.reshape(shape)
+
+    # Iteration
+
+    def _map(self, op: block.MapOp, values: dict[SSAValue, Value]) -> list[Value]:
+        dim = op.dim_name
+        trips, size = self.dims.trips(dim, op), self.dims.size(dim, op)
+        collected: list[list[Value]] = [[] for _ in op.kinds]
+        for value in op.inputs:
+            mapped = values[value]
+            if not isinstance(mapped, list) or len(mapped) != trips:
+                raise InterpreterError(f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op)
+        for trip in range(trips):
+            self._offsets[dim] = trip * size
+            # SSA names are unique, so that each iteration may overwrite those of the one before.
+            for value, argument in zip(op.inputs, op.body.block.args, strict=True):
+                mapped = values[value]
+                assert isinstance(mapped, list)
+                values[argument] = mapped[trip]
+            self._run(op.body.block, values)
+            for index, value in enumerate(op.yield_op.arguments):
+                self._collect(op, index, collected[index], values[value])
+        del self._offsets[dim]
+        return [parts if kind is Kind.Stack else parts[0] for kind, parts in zip(op.result_kinds, collected, strict=True)]
+
+    def _collect(self, op: block.MapOp, index: int, parts: list[Value], value: Value) -> None:
+        kind = op.result_kinds[index]
+        if kind is Kind.Stack:
+            parts.append(value)
+        elif kind is Kind.Any:
+            parts[:] = [value]
+        else:
+            parts[:] = [self._combine(kind, parts[0] if parts else None, _array(value))]
+
+    def _combine(self, kind: Kind, total: Value | None, value: Array) -> Array:
+        self.counts.flops += value.size
+        if total is None:
+            return value
+        with np.errstate(all="ignore"):
+            return to_dtype(np.asarray(_COMBINE[kind](widen(_array(total)), widen(value))), value.dtype)
+
+    def _run(self, body: Block, values: dict[SSAValue, Value]) -> None:
+        for op in body.ops:
+            if op.results:
+                self.evaluate(op, values)
+
+    def _reduce(self, op: block.ReduceOp, items: Value) -> Value:
+        assert isinstance(items, list)
+        total: Value | None = None
+        for item in items:
+            self._count_load(op.result.type, _array(item))
+            total = self._combine(op.kind.data, total, _array(item))
+        assert total is not None
+        return total
+
+    # Items
+
+    def _count_load(self, type: Attribute, item: Array) -> None:
+        self.counts.loads += 1
+        self.counts.bytes_loaded += item.size * item_bytes(block.element_type_of(type))
+
+    def _item(self, op: Operation, operands: list[Array]) -> Array:
+        match op:
+            case block.LoadOp():
+                self._count_load(op.source.type, operands[0])
+                return operands[0]
+            case block.StoreOp():
+                self.counts.stores += 1
+                self.counts.bytes_stored += operands[0].size * item_bytes(block.element_type_of(op.result.type))
+                return operands[0]
+            case block.ElementwiseOp():
+                return self._elementwise(op, operands)
+            case block.RowSumOp():
+                self.counts.flops += operands[0].size
+                return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
+            case block.DotOp():
+                a, b = (operand.astype(self._dtype(op.result.type), copy=False) for operand in operands)
+                self.counts.flops += 2 * a.shape[0] * a.shape[1] * b.shape[0]
+                with np.errstate(all="ignore"):
+                    return a @ b.T
+            case _:
+                with np.errstate(all="ignore"):
+                    return self._plain(op, [widen(operand) for operand in operands])
+
+    def _plain(self, op: Operation, operands: list[Array]) -> Array:
+        a, b = operands[0], operands[-1]
+        match op:
+            case block.RowMaxOp():
+                result = np.max(a, axis=-1)
+            case block.RowMinOp():
+                result = np.min(a, axis=-1)
+            case block.AddOp() | block.ColShiftOp():
+                result = a + b
+            case block.SubOp():
+                result = a - b
+            case block.MulOp() | block.ColScaleOp():
+                result = a * b
+            case block.RowShiftOp():
+                result = a + b[:, None]
+            case block.RowScaleOp():
+                result = a * b[:, None]
+            case block.OuterOp():
+                result = np.outer(a, b)
+            case _:
+                raise InterpreterError(f"'{op.name}' has no meaning in a block program", op)
+        self.counts.flops += a.size if isinstance(op, block.RowMaxOp | block.RowMinOp) else result.size
+        return np.asarray(result)
+
+    def _elementwise(self, op: block.ElementwiseOp, operands: list[Array]) -> Array:
+        type = op.result.type
+        assert isinstance(type, block.ItemType)
+        extents: dict[str, int] = {}
+        spread: list[Array] = []
+        for value, operand in zip(op.inputs, operands, strict=True):
+            assert isinstance(value.type, block.ItemType)
+            extents.update(zip(value.type.dims, operand.shape, strict=True))
+            missing = tuple(axis for axis, dim in enumerate(type.dims) if dim not in value.type.dims)
+            spread.append(np.expand_dims(operand, missing))
+        shape = tuple(extents[dim] if dim in extents else self._block_extent(dim, op) for dim in type.dims)
+
+        def position(inner: Operation) -> Array:
+            assert isinstance(inner, block.DimScalarOp)
+            if isinstance(inner, block.ExtentOp):
+                return np.asarray(self.dims.extent(inner.dim_name, inner), np.int64)
+            offset = self._offsets.get(inner.dim_name, 0)
+            if inner.dim_name not in type.dims:
+                return np.asarray(offset, np.int64)
+            axis = type.dims.index(inner.dim_name)
+            index = offset + np.arange(shape[axis], dtype=np.int64)
+            return index.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+
+        (result,) = evaluate_scalar_region(op.body, spread, float64=self.float64, index_values=position)
+        result = np.broadcast_to(result, shape)
+        self.counts.flops += scalar_flops(op) * result.size
+        return result
+
+    def _block_extent(self, dim: str, op: Operation) -> int:
+        """How many elements the block at hand has along a dim; the last one may have fewer than the others."""
+        offset = self._offsets.get(dim, 0)
+        return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
+
+    def _custom(self, op: block.CustomOp, operands: list[Array]) -> list[Array]:
+        results = call_back(op, op.callback.root_reference.data, operands, self.callbacks)
+        return [to_dtype(item, self._dtype(result.type)) for item, result in zip(results, op.results_, strict=True)]
+
+
+def _array(value: Value) -> Array:
+    assert not isinstance(value, list)
+    return value

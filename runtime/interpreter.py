@@ -1,0 +1,162 @@
+"""The reference interpreter: runs the functions of a module, array and block operations alike, on numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ..dialects import block
+from ..dialects.array import DYNAMIC, shape_text
+from ..dialects.block import DIMS
+from .array_interpreter import Callback, evaluate_array_op
+from .block_interpreter import DEFAULT_BLOCK_SIZE, BlockInterpreter, Counts, Dims, Value
+from .scalar_semantics import Array, InterpreterError, numpy_dtype, to_dtype
+
+__all__ = ["Counts", "InputError", "InterpreterError", "Run", "interpret", "public_functions", "select_function"]
+
+
+class InputError(Exception):
+    """The arrays or names that a caller gave do not fit the program; the message is a sentence."""
+
+
+@dataclass
+class Run:
+    """What a run of one function gave: its results, what it counted, and the dims' extents and block sizes."""
+
+    results: list[Array]
+    counts: Counts = field(default_factory=Counts)
+    extents: dict[str, int] = field(default_factory=dict[str, int])
+    block_sizes: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def public_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions of a module that are neither private nor declarations, in order."""
+    return [
+        op
+        for op in module.ops
+        if isinstance(op, FuncOp) and not op.is_declaration and (op.sym_visibility is None or op.sym_visibility.data != "private")
+    ]
+
+
+def select_function(module: ModuleOp, entry: str | None) -> FuncOp:
+    """The function named `entry`; without a name, the only public one. Raises InputError."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    names = ", ".join(op.sym_name.data for op in functions) or "none"
+    if entry is not None:
+        for function in functions:
+            if function.sym_name.data == entry:
+                return function
+        raise InputError(f"there is no function '{entry}'; the functions are: {names}")
+    public = public_functions(module)
+    if len(public) != 1:
+        raise InputError(f"there are {len(public)} public functions, so `entry` must name one of: {names}")
+    return public[0]
+
+
+def interpret(
+    module: ModuleOp,
+    inputs: Sequence[object],
+    *,
+    entry: str | None = None,
+    float64: bool = False,
+    block_sizes: Mapping[str, int] | None = None,
+    default_block_size: int = DEFAULT_BLOCK_SIZE,
+    callbacks: Mapping[str, Callback] | None = None,
+) -> Run:
+    """Run a function on arrays, one for each argument.
+
+    Arrays are converted to the arguments' element types. With `float64`, every float type is computed as float64. `block_sizes`
+    and `default_block_size` cut the dims whose block size the program leaves open. Raises InputError for arrays that do not fit the
+    arguments, and InterpreterError for a program that cannot be evaluated.
+    """
+    function = select_function(module, entry)
+    machine = _Machine(module, float64, block_sizes or {}, default_block_size, callbacks or {})
+    return machine.call(function, _check_inputs(function, inputs, float64))
+
+
+def _check_inputs(function: FuncOp, inputs: Sequence[object], float64: bool) -> list[Array]:
+    name, types = function.sym_name.data, function.function_type.inputs.data
+    if len(inputs) != len(types):
+        raise InputError(f"'{name}' takes {len(types)} arrays, got {len(inputs)}")
+    extents: list[Array] = []
+    for index, (array, type) in enumerate(zip(inputs, types, strict=True)):
+        argument = f"argument {index} of '{name}'"
+        hint = function.body.block.args[index].name_hint
+        if hint:
+            argument = f"argument %{hint} of '{name}'"
+        if not isinstance(type, TensorType):
+            raise InputError(f"{argument} has type {type}, only arrays can be given")
+        tensor = cast("TensorType[Attribute]", type)
+        value = np.asarray(array)
+        shape = tensor.get_shape()
+        if value.ndim != len(shape) or any(
+            extent not in (DYNAMIC, given) for extent, given in zip(shape, value.shape, strict=True)
+        ):
+            raise InputError(f"{argument} has shape {list(value.shape)}, expected {shape_text(shape)}")
+        if value.size == 0:
+            raise InputError(f"{argument} is empty (shape {list(value.shape)}), every extent must be at least 1")
+        if value.dtype.kind not in "fiubV" or (value.dtype.kind == "V" and value.dtype.fields is not None):
+            raise InputError(f"{argument} has dtype {value.dtype}, expected numbers")
+        extents.append(to_dtype(value, numpy_dtype(tensor.element_type, float64)))
+    return extents
+
+
+@dataclass
+class _Machine:
+    module: ModuleOp
+    float64: bool
+    block_sizes: Mapping[str, int]
+    default_block_size: int
+    callbacks: Mapping[str, Callback]
+    depth: int = 0
+
+    def call(self, function: FuncOp, arguments: Sequence[Array]) -> Run:
+        if len(function.body.blocks) != 1:
+            raise InterpreterError(f"function '{function.sym_name.data}' must have one block to be interpreted", function)
+        attribute = function.attributes.get(DIMS)
+        dims = Dims(block.parse_dims(attribute) if attribute is not None else {}, self.block_sizes, self.default_block_size)
+        blocks = BlockInterpreter(dims, float64=self.float64, callbacks=self.callbacks)
+        body = function.body.block
+        values: dict[SSAValue, Value] = dict(zip(body.args, arguments, strict=True))
+        # A dim of unknown extent may be iterated over before the array that gives its extent is cut.
+        for op in body.ops:
+            if isinstance(op, block.PartitionOp) and op.tensor in values:
+                dims.bind(op, cast(Array, values[op.tensor]).shape)
+        run = Run([], blocks.counts, dims.extents)
+        for op in body.ops:
+            if isinstance(op, ReturnOp):
+                run.results = [np.ascontiguousarray(cast(Array, values[v])).reshape(np.shape(values[v])) for v in op.arguments]
+                break
+            self._evaluate(op, values, blocks)
+        run.block_sizes = {name: dims.size(name, function) for name in dims.declared if name in dims.extents}
+        return run
+
+    def _evaluate(self, op: Operation, values: dict[SSAValue, Value], blocks: BlockInterpreter) -> None:
+        if op.name.startswith("block."):
+            blocks.evaluate(op, values)
+            return
+        operands = [cast(Array, values[value]) for value in op.operands]
+        if isinstance(op, CallOp):
+            results = self._call(op, operands, blocks.counts)
+        else:
+            results = evaluate_array_op(op, operands, float64=self.float64, callbacks=self.callbacks)
+        values.update(zip(op.results, results, strict=True))
+
+    def _call(self, op: CallOp, operands: Sequence[Array], counts: Counts) -> list[Array]:
+        callee = op.callee.root_reference.data
+        if self.depth > 50:
+            raise InterpreterError(f"call of '{callee}' is nested too deeply; recursion is not supported", op)
+        self.depth += 1
+        try:
+            run = self.call(select_function(self.module, callee), operands)
+        finally:
+            self.depth -= 1
+        for name, amount in vars(run.counts).items():
+            setattr(counts, name, getattr(counts, name) + amount)
+        return run.results

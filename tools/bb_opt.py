@@ -1,0 +1,324 @@
+"""``bb-opt``: reads a program as MLIR text, runs passes over it and prints the result."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from typing import NoReturn
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+
+from ..dialects.context import make_context
+from ..dialects.diagnostics import Diagnostic, OpWarning, one_sentence
+from ..dialects.parsing import parse_module
+from ..lowering.pipelines import ALL_PASSES, PassPipeline, PipelineError, describe_pass
+from ..passes.rules import ALL_RULES
+from .expected_diagnostics import check_expectations
+from .files import DEFAULT_LIMIT_MIB, Chunk, ToolError, read_text, split_chunks, write_stdout, write_text
+
+TARGETS: dict[str, str] = {"mlir": "the program as MLIR text"}
+"""What ``-t`` can ask for."""
+
+SCRIPT_MODULE = "bb_loaded_script"
+"""Prefix of the module names under which ``--load`` runs scripts."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``bb-opt`` with the given arguments (default: the process's); returns the exit status, 0 or 1."""
+    with _registries_restored():
+        try:
+            return _run(_arguments(argv))
+        except (ToolError, PipelineError) as error:
+            return _complain(str(error))
+        except KeyboardInterrupt:
+            return _complain("interrupted")
+        except SystemExit as stop:  # --help, --version
+            return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        except Exception as error:
+            return _complain(_internal_error(error))
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.version:
+        return _print(_version())
+    for script in options.load:
+        _load(script)
+    if options.list_passes:
+        return _print(_table({name: describe_pass(name) for name in sorted(ALL_PASSES)}))
+    if options.list_rules:
+        return _print(_table({name: _describe_rule(name) for name in sorted(ALL_RULES)}))
+    if options.target not in TARGETS:
+        raise ToolError(
+            f"target '{options.target}' is not available in this version; targets: {', '.join(TARGETS)}"
+        )
+    pipeline = PassPipeline(options.passes)
+    name, text = read_text(options.input, options.max_input_size)
+    return _Session(options, pipeline, name, text).run()
+
+
+class _Session:
+    """One input file on its way through the pipeline, chunk by chunk."""
+
+    def __init__(self, options: argparse.Namespace, pipeline: PassPipeline, name: str, text: str):
+        self.options = options
+        self.pipeline = pipeline
+        self.name = name
+        self.text = text
+        self.outputs: list[str] = []
+        if options.print_between_passes:
+            pipeline.callback = self._print_between
+
+    def run(self) -> int:
+        failed = False
+        chunks = split_chunks(self.text) if self.options.split_input_file else [Chunk(self.text, 1)]
+        for chunk in chunks:
+            output, diagnostics = self._process(chunk)
+            failed |= self._report(chunk, diagnostics)
+            if output is not None:
+                self._emit(output)
+        if self.options.output is not None and not failed:
+            write_text(self.options.output, "".join(self.outputs))
+        return int(failed)
+
+    def _process(self, chunk: Chunk) -> tuple[str | None, list[Diagnostic]]:
+        """The printed result (None after an error) and the errors and warnings of one chunk."""
+        context = make_context(allow_unregistered=self.options.allow_unregistered_dialect)
+        output: str | None = None
+        failure: list[Diagnostic] = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", OpWarning)
+            try:
+                module = parse_module(chunk.text, self.name, context, first_line=chunk.first_line)
+                self.pipeline.run(module, context)
+                output = self._printed(module, context)
+            except RecursionError:
+                failure.append(Diagnostic("error", "the program is nested too deeply"))
+            except MemoryError:
+                failure.append(Diagnostic("error", "the program needs more memory than there is"))
+            except Exception as error:
+                failure.append(Diagnostic.of(error) or Diagnostic("error", _internal_error(error)))
+        return output, [*(_warning(entry.message) for entry in caught), *failure]
+
+    def _report(self, chunk: Chunk, diagnostics: list[Diagnostic]) -> bool:
+        """Print what the user must know; whether the chunk counts as failed."""
+        if self.options.verify_diagnostics:
+            diagnostics = check_expectations(chunk.text, self.name, chunk.first_line, diagnostics)
+        for diagnostic in diagnostics:
+            head = f"{self.name}: " if diagnostic.place is None else ""
+            _print_error(head + diagnostic.render({self.name: self.text}))
+        return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+    def _print_between(self, before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
+        """Show the program between two passes, on standard error: standard output stays one program."""
+        if before is not None and after is not None:
+            head = f"// IR after '{before.name}', before '{after.name}':"
+            _print_error(f"{head}\n{self._printed(module, make_context())}")
+
+    def _printed(self, module: ModuleOp, context: Context) -> str:
+        stream = StringIO()
+        printer = Printer(
+            stream=stream,
+            print_generic_format=self.options.print_op_generic,
+            print_debuginfo=self.options.print_debuginfo,
+        )
+        printer.print_op(module)
+        printer.print_metadata(context.loaded_dialects)
+        return stream.getvalue() + "\n"
+
+    def _emit(self, output: str) -> None:
+        if self.outputs:
+            output = "// -----\n" + output
+        self.outputs.append(output)
+        if self.options.output is None:
+            _print(output, end="")
+
+
+def _warning(message: Warning | str) -> Diagnostic:
+    found = Diagnostic.of(message) if isinstance(message, Warning) else None
+    return found or Diagnostic("warning", one_sentence(str(message)))
+
+
+# Passes and rules from scripts
+
+
+@contextmanager
+def _registries_restored() -> Generator[None]:
+    """Forget afterwards what ``--load`` registered, for callers that use ``main`` more than once."""
+    passes, rules = dict(ALL_PASSES), dict(ALL_RULES)
+    try:
+        yield
+    finally:
+        for registry, before in ((ALL_PASSES, passes), (ALL_RULES, rules)):
+            for name in set(registry) - set(before):
+                del registry[name]
+
+
+def _load(path: str) -> None:
+    """Run a user's script, which registers passes and rules. Raises ToolError naming the failing line."""
+    import importlib.util
+    import traceback
+
+    _, source = read_text(path)
+    stem = "".join(char if char.isalnum() else "_" for char in os.path.basename(path))
+    spec = importlib.util.spec_from_loader(f"{SCRIPT_MODULE}_{stem}", loader=None, origin=path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__file__ = path
+    # dataclasses and get_type_hints look classes' modules up here
+    sys.modules[spec.name] = module
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)
+    except SyntaxError as error:
+        raise ToolError(f"cannot load '{path}': line {error.lineno}: {error.msg}") from error
+    except (Exception, SystemExit) as error:
+        _debug_traceback()
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path
+        ]
+        where = f"line {lines[-1]}: " if lines else ""
+        kind = "the script called exit" if isinstance(error, SystemExit) else type(error).__name__
+        raise ToolError(f"cannot load '{path}': {where}{kind}: {one_sentence(str(error))}") from error
+
+
+def _describe_rule(name: str) -> str:
+    factory: Callable[[], object] = ALL_RULES[name]
+    doc = (factory if isinstance(factory, type) else type(factory())).__doc__ or ""
+    return doc.strip().partition("\n")[0]
+
+
+# Standard streams and failures
+
+
+def _print(text: str, end: str = "\n") -> int:
+    """Write to standard output at once; returns exit status 0."""
+    write_stdout(text + end)
+    return 0
+
+
+def _print_error(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _complain(message: str) -> int:
+    _print_error(f"bb-opt: error: {message}")
+    return 1
+
+
+def _internal_error(error: Exception) -> str:
+    """One sentence for an exception that no user should ever see."""
+    _debug_traceback()
+    stage = next(
+        (f" {note}" for note in getattr(error, "__notes__", ()) if note.startswith("while running")), ""
+    )
+    culprit = "of the loaded script" if _in_script(error) else "of bb-opt"
+    hint = "" if os.environ.get("BB_DEBUG") else "; BB_DEBUG=1 shows the traceback"
+    message = one_sentence(f"{type(error).__name__}: {error}")
+    return f"internal error{stage}: {message} (this is a bug {culprit}{hint})"
+
+
+def _in_script(error: BaseException) -> bool:
+    trace, last = error.__traceback__, ""
+    while trace is not None:
+        last = str(trace.tb_frame.f_globals.get("__name__", ""))
+        trace = trace.tb_next
+    return last.startswith(SCRIPT_MODULE)
+
+
+def _debug_traceback() -> None:
+    if os.environ.get("BB_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+
+
+# Arguments
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ToolError(f"{message}; --help lists the options")
+
+
+def _mebibytes(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"takes a positive number of MiB, not '{text}'")
+    return int(text)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _ArgumentParser(
+        prog="bb-opt",
+        description="Read a program as MLIR text, run passes over it and print the result.",
+        epilog="Example: bb-opt program.mlir -p array-decompose,array-to-block,cse",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("input", nargs="?", default="-", help="input file; - (the default) is standard input")
+    add("-p", "--passes", metavar="PIPELINE", default="", help="passes to run: a,b{option=1 other=x,y}")
+    add(
+        "-o", "--output", metavar="FILE", help="write here instead of standard output, only if nothing failed"
+    )
+    add("-t", "--target", default="mlir", help="what to write: mlir (default)")
+    add(
+        "--load",
+        metavar="SCRIPT",
+        action="append",
+        default=[],
+        help="run a script that registers passes or rules",
+    )
+    add(
+        "--split-input-file",
+        action="store_true",
+        help="treat parts between lines '// -----' as separate programs",
+    )
+    add(
+        "--verify-diagnostics",
+        action="store_true",
+        help="check the errors against 'expected-error {{text}}' comments",
+    )
+    add(
+        "--print-between-passes",
+        action="store_true",
+        help="show the program between passes, on standard error",
+    )
+    add("--print-op-generic", action="store_true", help="print operations in MLIR's generic form")
+    add("--print-debuginfo", action="store_true", help="print source locations")
+    add("--allow-unregistered-dialect", action="store_true", help="accept unknown operations in generic form")
+    add(
+        "--max-input-size",
+        metavar="MIB",
+        type=_mebibytes,
+        default=DEFAULT_LIMIT_MIB,
+        help="default: %(default)s",
+    )
+    add("--list-passes", action="store_true", help="name the passes, with one line each")
+    add("--list-rules", action="store_true", help="name the rewrite rules of block-apply, with one line each")
+    add("--version", action="store_true", help="print the version")
+    return parser.parse_args(argv)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        own = version("bb-compiler")
+    except PackageNotFoundError:  # run from a checkout
+        own = "(not installed)"
+    return f"bb-opt {own} (xDSL {version('xdsl')})"
+
+
+def _table(rows: dict[str, str]) -> str:
+    width = max(map(len, rows), default=0)
+    return "\n".join(f"{name:<{width}}  {text}".rstrip() for name, text in rows.items()) or "(none)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
