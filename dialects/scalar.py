@@ -27,13 +27,13 @@ MATH_OPS: frozenset[str] = frozenset(
     )
 )
 INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent"})
-"""Operations that ask where in the array the current element lies; only the block dialect gives them meaning."""
+"""Operations that ask where in the array the current element lies; part of the block dialect."""
 
 SCALAR_OPS: frozenset[str] = ARITH_OPS | MATH_OPS
 """What `array.elementwise` allows; `block.elementwise` allows `INDEX_OPS` as well."""
 
 EXACT_ATTRIBUTE = "bb.exact"
-"""Attribute of an `arith.constant`: the f64 number that its value was rounded from, for evaluation in float64."""
+"""Attribute of an `arith.constant`: the f64 number that was rounded to its value, for float64 evaluation."""
 
 FloatElement: TypeAlias = Float16Type | BFloat16Type | Float32Type | Float64Type
 
@@ -80,8 +80,8 @@ def _verify_operands_inside(owner: Operation, op: Operation, region: Region) -> 
         if block is None or block.parent is not region:
             name = f" %{value.name_hint}" if value.name_hint else ""
             raise VerifyException(
-                f"'{owner.name}' region: '{op.name}' uses the outer value{name}, expected only region arguments "
-                "and values computed in the region; pass it as an operand"
+                f"'{owner.name}' region: '{op.name}' uses the outer value{name}, "
+                "expected only region arguments and values computed in the region; pass it as an operand"
             )
 
 

@@ -1,4 +1,7 @@
-"""Builds the scalar regions of element-wise operations. Imports `arith` and `math`, so passes use it, not dialects."""
+"""Builds the scalar regions of element-wise operations.
+
+Imports `arith` and `math`, so passes use it and dialects do not.
+"""
 
 from typing import Literal
 
@@ -6,6 +9,7 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, f64
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from .scalar import EXACT_ATTRIBUTE
 
@@ -22,8 +26,8 @@ class ScalarBuilder:
         return op.results[0]
 
     def constant(self, value: float, type: Attribute) -> SSAValue:
-        """A constant of a float, integer or index type; where rounding changes the value, it keeps the exact one."""
-        if isinstance(type, IntegerType | IndexType):
+        """A constant of a float, integer or index type; if rounded, it also keeps the exact value."""
+        if isa(type, IntegerType | IndexType):
             return self.insert(arith.ConstantOp(IntegerAttr(int(value), type)))
         assert isinstance(type, AnyFloat)
         op = arith.ConstantOp(attribute := FloatAttr(value, type))

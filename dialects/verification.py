@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.traits import IsolatedFromAbove, NoTerminator
@@ -15,11 +17,11 @@ def verify(program: Operation) -> None:
 
     Raises OpError, which names the first operation at fault: inner operations come before the one
     around them. xDSL's verifier does not ask whether a value is defined before it is used and
-    visible where it is used; this does.
+    visible where it is used; this does, and does so first: where both object, it is clearer.
     """
+    _Dominance(program).check()
     for op in program.walk(region_first=True):
         _verify_op(op)
-    _Dominance(program).check()
 
 
 def _verify_op(op: Operation) -> None:
@@ -40,7 +42,7 @@ class _Dominance:
     def __init__(self, program: Operation):
         self.program = program
         self.position = {op: index for index, op in enumerate(program.walk())}
-        self.regions: dict[Region, DominanceInfo] = {}
+        self.regions: dict[Region, DominanceInfo | None] = {}
 
     def check(self) -> None:
         for op in self.position:
@@ -55,33 +57,39 @@ class _Dominance:
         home = owner if isinstance(owner, Block) else owner.parent
         if home is None:
             return "is defined by an operation that is not part of the program"
-        ancestor = user
+        ancestor, isolating = user, None
         while (block := ancestor.parent) is not None and block.parent is not home.parent:
             around = block.parent_op()
-            if around is None or around is self.program.parent_op():
+            if around is None or ancestor is self.program:
                 return "is not visible here: its definition lies in a region that does not enclose this use"
-            if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
-                return f"is not visible here: '{around.name}' is isolated from the values around it"
+            if isolating is None and around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+                isolating = around
             ancestor = around
         if block is None:
             return "is not visible here: its definition lies in a region that does not enclose this use"
+        if isolating is not None:
+            return f"is not visible here: '{isolating.name}' is isolated from the values around it"
         if block is not home:
-            return (
-                None
-                if self._block_dominates(home, block)
-                else "is defined in a block that does not dominate this use"
-            )
-        if isinstance(owner, Operation) and self.position[owner] >= self.position[ancestor]:
-            return (
-                "does not dominate this use: it is defined later"
-                if owner is not ancestor
-                else "is used inside its own definition"
-            )
+            dominated = self._block_dominates(home, block)
+            return None if dominated else "is defined in a block that does not dominate this use"
+        if owner is ancestor:
+            return "is used inside its own definition"
+        if isinstance(owner, Operation) and self.position[owner] > self.position[ancestor]:
+            return "does not dominate this use: it is defined later"
         return None
 
     def _block_dominates(self, definition: Block, use: Block) -> bool:
         region = use.parent
         assert region is not None
         if region not in self.regions:
-            self.regions[region] = DominanceInfo(region)
-        return self.regions[region].strictly_dominates(definition, use)
+            leaves = any(
+                target.parent is not region for block in region.blocks for target in _successors(block)
+            )
+            self.regions[region] = None if leaves else DominanceInfo(region)
+        dominance = self.regions[region]
+        # xDSL's verifier reports branches out of the region.
+        return dominance is None or dominance.strictly_dominates(definition, use)
+
+
+def _successors(block: Block) -> Sequence[Block]:
+    return () if block.last_op is None else block.last_op.successors

@@ -73,7 +73,12 @@ class Polynomial:
     def __str__(self) -> str:
         if not self.terms:
             return "0"
-        return " + ".join(_term(monomial, self.terms[monomial]) for monomial in sorted(self.terms, key=_degree))
+        return " + ".join(
+            _term(monomial, self.terms[monomial]) for monomial in sorted(self.terms, key=_degree)
+        )
+
+
+ZERO = Polynomial({})
 
 
 def _degree(monomial: Monomial) -> tuple[int, Monomial]:

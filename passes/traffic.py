@@ -1,8 +1,9 @@
 """How much a block program moves and computes, as functions of its dims.
 
-Every `block.load` moves one item from global to local memory in each iteration of the maps around it, every `block.store` one
-back, and a `block.reduce` loads its whole list. Over all iterations of a map over one of its dims, an item's elements add up to the
-dim's extent exactly, ragged last blocks included; any other map repeats them once for each of its blocks.
+Every `block.load` moves one item from global to local memory in each iteration of the maps around it, every
+`block.store` one back, and a `block.reduce` loads its whole list. Over all iterations of a map over one of
+its dims, an item's elements add up to the dim's extent exactly, ragged last blocks included; any other map
+repeats them once for each of its blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from ..dialects import block
 from ..dialects.array.core import bit_width
-from .symbolic import Polynomial, Symbol
+from .symbolic import ZERO, Polynomial, Symbol
 
 _FREE = frozenset(
     {
@@ -33,6 +34,13 @@ def scalar_flops(op: block.ElementwiseOp) -> int:
     return sum(1 for inner in op.body.block.ops if inner.results and inner.name not in _FREE)
 
 
+def algebra_flops(op: block.LinearOp | block.MonomialOp) -> int:
+    """Arithmetic operations an element of a linear form (a multiply-add a term) or of a product of powers."""
+    if isinstance(op, block.LinearOp):
+        return 2 * len(op.terms) - 1
+    return sum(abs(exponent) + (exponent < 0) for _, exponent in op.pairs) - 1 or 1
+
+
 def item_bytes(element_type: Attribute) -> int:
     """Bytes an element takes in memory; an i1 takes one."""
     return max(1, bit_width(element_type) // 8)
@@ -42,11 +50,11 @@ def item_bytes(element_type: Attribute) -> int:
 class Traffic:
     """Items moved, bytes moved, and floating-point operations (a multiply-add counts as two)."""
 
-    loads: Polynomial = Polynomial({})
-    stores: Polynomial = Polynomial({})
-    bytes_loaded: Polynomial = Polynomial({})
-    bytes_stored: Polynomial = Polynomial({})
-    flops: Polynomial = Polynomial({})
+    loads: Polynomial = ZERO
+    stores: Polynomial = ZERO
+    bytes_loaded: Polynomial = ZERO
+    bytes_stored: Polynomial = ZERO
+    flops: Polynomial = ZERO
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -103,9 +111,14 @@ class _Meter:
                 loads, bytes = self.moved(op.result.type, inside)
                 return Traffic(loads=loads, bytes_loaded=bytes, flops=self.elements(op.result.type, inside))
             case block.DotOp():
-                assert isinstance(op.lhs.type, block.BlockType) and isinstance(op.rhs.type, block.BlockType)
+                assert isinstance(op.lhs.type, block.BlockType)
+                assert isinstance(op.rhs.type, block.BlockType)
                 a, b = op.lhs.type.dims, op.rhs.type.dims
-                product = Polynomial.symbol(Symbol(a[0])) * Polynomial.symbol(Symbol(b[0])) * Polynomial.symbol(Symbol(a[1]))
+                product = (
+                    Polynomial.symbol(Symbol(a[0]))
+                    * Polynomial.symbol(Symbol(b[0]))
+                    * Polynomial.symbol(Symbol(a[1]))
+                )
                 outside = tuple(dim for dim in loops if dim not in (*a, *b))
                 return Traffic(flops=product * self.trips(outside) * 2)
             case block.ElementwiseOp():
@@ -114,6 +127,9 @@ class _Meter:
             case block.RowSumOp() | block.RowMaxOp() | block.RowMinOp():
                 assert isinstance(op.operand.type, block.ItemType)
                 return Traffic(flops=self.elements(op.operand.type, loops))
+            case block.LinearOp() | block.MonomialOp():
+                assert isinstance(op.result.type, block.ItemType)
+                return Traffic(flops=self.elements(op.result.type, loops) * algebra_flops(op))
             case block.LocalOp():
                 assert isinstance(op.result.type, block.ItemType)
                 return Traffic(flops=self.elements(op.result.type, loops))

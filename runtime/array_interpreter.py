@@ -1,4 +1,4 @@
-"""The meaning of every `array` operation on numpy arrays: the reference that compiled programs are held to."""
+"""The meaning of every `array` operation on numpy arrays: the reference for compiled programs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
@@ -63,9 +63,9 @@ def evaluate_array_op(
 ) -> list[Array]:
     """The results of one core or composite operation of the `array` dialect.
 
-    `operands` must have the shapes of the operand types (any extent for `?`) and are converted to their dtypes;
-    results have the dtypes of the result types. With `float64`, every float type is float64. Sums are kept in
-    the accumulator type. Raises InterpreterError.
+    `operands` must have the shapes of the operand types (any extent for `?`) and are converted to their
+    dtypes; results have the dtypes of the result types. With `float64`, every float type is float64. Sums are
+    kept in the accumulator type. Raises InterpreterError.
     """
     arrays = [_operand(op, number, array, float64) for number, array in enumerate(operands)]
     if len(arrays) != len(op.operands):
@@ -92,7 +92,9 @@ def _operand(op: Operation, number: int, array: Array, float64: bool) -> Array:
     type = op.operands[number].type
     _check_shape(op, f"operand {number}", array, type)
     dtype = numpy_dtype(element_type_of(type), float64)
-    if array.dtype != dtype and (not _is_number(array.dtype) or (_is_real(array.dtype) and not _is_real(dtype))):
+    if array.dtype != dtype and (
+        not _is_number(array.dtype) or (_is_real(array.dtype) and not _is_real(dtype))
+    ):
         raise InterpreterError(f"'{op.name}' operand {number} has dtype {array.dtype}, expected {dtype}", op)
     return to_dtype(array, dtype)
 
@@ -149,7 +151,7 @@ def _evaluate(
 
 
 def _broadcast_extents(op: Operation, arrays: Sequence[Array], shape: Sequence[int]) -> tuple[int, ...]:
-    """The run-time extents of the declared `shape`, to which operands broadcast; `?` itself never broadcasts."""
+    """The run-time extents of the declared `shape`, to which operands broadcast; `?` never does."""
     extents = list(shape)
     for number, array in enumerate(arrays):
         declared = shape_of(op.operands[number])
@@ -172,15 +174,16 @@ def _matmul(op: MatmulOp, a: Array, b: Array, *, float64: bool) -> Array:
     b = np.swapaxes(b, -1, -2) if op.transpose_b is not None else b
     if a.shape[-1] != b.shape[-2]:
         raise InterpreterError(
-            f"'{op.name}' contracts extent {a.shape[-1]} of the left operand with extent {b.shape[-2]} of the right "
-            "one, expected equal extents",
+            f"'{op.name}' contracts extent {a.shape[-1]} of the left operand with extent {b.shape[-2]} "
+            "of the right one, expected equal extents",
             op,
         )
     try:
         np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise InterpreterError(
-            f"'{op.name}' batch extents {list(a.shape[:-2])} and {list(b.shape[:-2])} do not broadcast together",
+            f"'{op.name}' batch extents {list(a.shape[:-2])} and {list(b.shape[:-2])} "
+            "do not broadcast together",
             op,
         ) from None
     return np.matmul(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
@@ -217,7 +220,8 @@ def _reshape_extents(op: ReshapeOp, shape: Sequence[int]) -> list[int]:
         unknown = [axis for axis in outputs if extents[axis] == DYNAMIC]
         if elements % known or (not unknown and elements != known):
             raise InterpreterError(
-                f"'{op.name}' cannot make axes {outputs} of {shape_text(shape_of(op.result))} out of {elements} elements",
+                f"'{op.name}' cannot make axes {outputs} of {shape_text(shape_of(op.result))} "
+                f"out of {elements} elements",
                 op,
             )
         for axis in unknown:
@@ -266,7 +270,7 @@ def constant_array(op: ConstantOp) -> Array:
 
 
 def attribute_value(attribute: Attribute) -> object:
-    """The Python value that a callback gets for an attribute: numbers, strings and lists of them; else itself."""
+    """What a callback gets for an attribute: a number, a string or a list of them; else the attribute."""
     match attribute:
         case IntegerAttr():
             value = attribute.value.data
@@ -283,7 +287,9 @@ def attribute_value(attribute: Attribute) -> object:
             return attribute
 
 
-def call_back(op: Operation, name: str, arrays: Sequence[Array], callbacks: Mapping[str, Callback]) -> list[Array]:
+def call_back(
+    op: Operation, name: str, arrays: Sequence[Array], callbacks: Mapping[str, Callback]
+) -> list[Array]:
     """The results of an opaque operation, one array each. Raises InterpreterError."""
     callback = callbacks.get(name)
     if callback is None:

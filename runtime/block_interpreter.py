@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..dialects import block
 from ..dialects.block import Kind
-from ..passes.traffic import item_bytes, scalar_flops
+from ..passes.traffic import algebra_flops, item_bytes, scalar_flops
 from .array_interpreter import Callback, call_back
 from .scalar_semantics import Array, InterpreterError, evaluate_scalar_region, numpy_dtype, to_dtype, widen
 
@@ -66,7 +66,9 @@ class Dims:
 
     def extent(self, dim: str, op: Operation) -> int:
         if dim not in self.extents:
-            raise InterpreterError(f"'{op.name}' needs the extent of dim {dim}, which no array has given yet", op)
+            raise InterpreterError(
+                f"'{op.name}' needs the extent of dim {dim}, which no array has given yet", op
+            )
         return self.extents[dim]
 
     def size(self, dim: str, op: Operation) -> int:
@@ -88,7 +90,8 @@ _COMBINE = {Kind.Sum: np.add, Kind.Max: np.maximum, Kind.Min: np.minimum}
 class BlockInterpreter:
     """Evaluates the operations of the `block` dialect in one function.
 
-    With `float64`, every float is computed as float64; bytes are counted in the program's own types all the same.
+    With `float64`, every float is computed as float64; bytes are counted in the program's own types all the
+    same.
     """
 
     def __init__(self, dims: Dims, *, float64: bool = False, callbacks: Mapping[str, Callback] | None = None):
@@ -172,7 +175,9 @@ class BlockInterpreter:
         for value in op.inputs:
             mapped = values[value]
             if not isinstance(mapped, list) or len(mapped) != trips:
-                raise InterpreterError(f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op)
+                raise InterpreterError(
+                    f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op
+                )
         for trip in range(trips):
             self._offsets[dim] = trip * size
             # SSA names are unique, so that each iteration may overwrite those of the one before.
@@ -184,7 +189,10 @@ class BlockInterpreter:
             for index, value in enumerate(op.yield_op.arguments):
                 self._collect(op, index, collected[index], values[value])
         del self._offsets[dim]
-        return [parts if kind is Kind.Stack else parts[0] for kind, parts in zip(op.result_kinds, collected, strict=True)]
+        return [
+            parts if kind is Kind.Stack else parts[0]
+            for kind, parts in zip(op.result_kinds, collected, strict=True)
+        ]
 
     def _collect(self, op: block.MapOp, index: int, parts: list[Value], value: Value) -> None:
         kind = op.result_kinds[index]
@@ -229,10 +237,15 @@ class BlockInterpreter:
                 return operands[0]
             case block.StoreOp():
                 self.counts.stores += 1
-                self.counts.bytes_stored += operands[0].size * item_bytes(block.element_type_of(op.result.type))
+                self.counts.bytes_stored += operands[0].size * item_bytes(
+                    block.element_type_of(op.result.type)
+                )
                 return operands[0]
             case block.ElementwiseOp():
                 return self._elementwise(op, operands)
+            case block.LinearOp() | block.MonomialOp():
+                self.counts.flops += algebra_flops(op) * operands[0].size
+                return self._algebra(op, [widen(operand) for operand in operands])
             case block.RowSumOp():
                 self.counts.flops += operands[0].size
                 return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
@@ -269,6 +282,29 @@ class BlockInterpreter:
         self.counts.flops += a.size if isinstance(op, block.RowMaxOp | block.RowMinOp) else result.size
         return np.asarray(result)
 
+    def _algebra(self, op: block.LinearOp | block.MonomialOp, operands: list[Array]) -> Array:
+        with np.errstate(all="ignore"):
+            if isinstance(op, block.MonomialOp):
+                result = np.ones_like(operands[0])
+                for operand, (_, exponent) in zip(operands, op.pairs, strict=True):
+                    power = operand ** abs(exponent)
+                    result = result * power if exponent > 0 else result / power
+                return result
+            result = np.zeros_like(operands[0])
+            for operand, coefficient in zip(operands, op.coefficients, strict=True):
+                quantities = {factor: self._quantity(factor, op) for factor in coefficient.factors}
+                result = result + operand.dtype.type(coefficient.evaluate(quantities)) * operand
+            return result
+
+    def _quantity(self, factor: block.DimQuantity, op: Operation) -> int:
+        match factor.quantity:
+            case "extent":
+                return self.dims.extent(factor.dim, op)
+            case "blocks":
+                return self.dims.trips(factor.dim, op)
+            case _:
+                return self._block_extent(factor.dim, op)
+
     def _elementwise(self, op: block.ElementwiseOp, operands: list[Array]) -> Array:
         type = op.result.type
         assert isinstance(type, block.ItemType)
@@ -298,13 +334,16 @@ class BlockInterpreter:
         return result
 
     def _block_extent(self, dim: str, op: Operation) -> int:
-        """How many elements the block at hand has along a dim; the last one may have fewer than the others."""
+        """How many elements the block at hand has along a dim; the last one may have fewer."""
         offset = self._offsets.get(dim, 0)
         return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
 
     def _custom(self, op: block.CustomOp, operands: list[Array]) -> list[Array]:
         results = call_back(op, op.callback.root_reference.data, operands, self.callbacks)
-        return [to_dtype(item, self._dtype(result.type)) for item, result in zip(results, op.results_, strict=True)]
+        return [
+            to_dtype(item, self._dtype(result.type))
+            for item, result in zip(results, op.results_, strict=True)
+        ]
 
 
 def _array(value: Value) -> Array:

@@ -78,16 +78,16 @@ def _attention(op: AttentionOp, q: Array, k: Array, v: Array, *others: Array) ->
     q, k, v = widen(q), widen(k), widen(v)
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise InterpreterError(
-            f"'{op.name}' q, k and v have shapes {q.shape}, {k.shape} and {v.shape}, expected the head size of q "
-            "in k and as many values as keys",
+            f"'{op.name}' q, k and v have shapes {q.shape}, {k.shape} and {v.shape}, "
+            "expected the head size of q in k and as many values as keys",
             op,
         )
     if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
         k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], axis=-3) for x in (k, v))
     if q.shape[:-2] != k.shape[:-2] or k.shape[:-2] != v.shape[:-2]:
         raise InterpreterError(
-            f"'{op.name}' leading extents of q, k and v are {q.shape[:-2]}, {k.shape[:-2]} and {v.shape[:-2]} "
-            "(key heads repeated), expected equal ones",
+            f"'{op.name}' leading extents of q, k and v are {q.shape[:-2]}, {k.shape[:-2]} "
+            f"and {v.shape[:-2]} (key heads repeated), expected equal ones",
             op,
         )
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * np.asarray(op.scale_value, q.dtype)
@@ -101,10 +101,10 @@ def _attention(op: AttentionOp, q: Array, k: Array, v: Array, *others: Array) ->
             f"'{op.name}' bias or mask does not broadcast to the scores' {scores.shape}", op
         ) from None
     if op.causal is not None:
-        rows, columns = np.ogrid[: q.shape[-2], : k.shape[-2]]
-        scores = np.where(columns <= rows, scores, -np.inf)
+        visible = np.tri(q.shape[-2], k.shape[-2], dtype=np.bool_)  # column <= row
+        scores = np.where(visible, scores, -np.inf)
     largest = np.max(scores, axis=-1, keepdims=True)
-    weights = np.exp(scores - np.where(np.isneginf(largest), 0, largest)).astype(q.dtype)
+    weights = np.exp(scores - np.where(largest == -np.inf, 0, largest)).astype(q.dtype)
     total = np.sum(weights, axis=-1, keepdims=True)
     return np.matmul(weights / np.where(total == 0, 1, total), v)
 

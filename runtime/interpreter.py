@@ -1,4 +1,4 @@
-"""The reference interpreter: runs the functions of a module, array and block operations alike, on numpy arrays."""
+"""The reference interpreter: runs the functions of a module, of arrays and of blocks, on numpy arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from .array_interpreter import Callback, evaluate_array_op
 from .block_interpreter import DEFAULT_BLOCK_SIZE, BlockInterpreter, Counts, Dims, Value
 from .scalar_semantics import Array, InterpreterError, numpy_dtype, to_dtype
 
-__all__ = ["Counts", "InputError", "InterpreterError", "Run", "interpret", "public_functions", "select_function"]
+__all__ = [
+    "Counts",
+    "InputError",
+    "InterpreterError",
+    "Run",
+    "interpret",
+    "public_functions",
+    "select_function",
+]
 
 
 class InputError(Exception):
@@ -27,7 +35,7 @@ class InputError(Exception):
 
 @dataclass
 class Run:
-    """What a run of one function gave: its results, what it counted, and the dims' extents and block sizes."""
+    """What a run of one function gave: results, counts, and the dims' extents and block sizes."""
 
     results: list[Array]
     counts: Counts = field(default_factory=Counts)
@@ -40,7 +48,9 @@ def public_functions(module: ModuleOp) -> list[FuncOp]:
     return [
         op
         for op in module.ops
-        if isinstance(op, FuncOp) and not op.is_declaration and (op.sym_visibility is None or op.sym_visibility.data != "private")
+        if isinstance(op, FuncOp)
+        and not op.is_declaration
+        and (op.sym_visibility is None or op.sym_visibility.data != "private")
     ]
 
 
@@ -71,9 +81,10 @@ def interpret(
 ) -> Run:
     """Run a function on arrays, one for each argument.
 
-    Arrays are converted to the arguments' element types. With `float64`, every float type is computed as float64. `block_sizes`
-    and `default_block_size` cut the dims whose block size the program leaves open. Raises InputError for arrays that do not fit the
-    arguments, and InterpreterError for a program that cannot be evaluated.
+    Arrays are converted to the arguments' element types. With `float64`, every float type is computed as
+    float64. `block_sizes` and `default_block_size` cut the dims whose block size the program leaves open.
+    Raises InputError for arrays that do not fit the arguments, and InterpreterError for a program that cannot
+    be evaluated.
     """
     function = select_function(module, entry)
     machine = _Machine(module, float64, block_sizes or {}, default_block_size, callbacks or {})
@@ -100,7 +111,9 @@ def _check_inputs(function: FuncOp, inputs: Sequence[object], float64: bool) -> 
         ):
             raise InputError(f"{argument} has shape {list(value.shape)}, expected {shape_text(shape)}")
         if value.size == 0:
-            raise InputError(f"{argument} is empty (shape {list(value.shape)}), every extent must be at least 1")
+            raise InputError(
+                f"{argument} is empty (shape {list(value.shape)}), every extent must be at least 1"
+            )
         if value.dtype.kind not in "fiubV" or (value.dtype.kind == "V" and value.dtype.fields is not None):
             raise InputError(f"{argument} has dtype {value.dtype}, expected numbers")
         extents.append(to_dtype(value, numpy_dtype(tensor.element_type, float64)))
@@ -118,9 +131,15 @@ class _Machine:
 
     def call(self, function: FuncOp, arguments: Sequence[Array]) -> Run:
         if len(function.body.blocks) != 1:
-            raise InterpreterError(f"function '{function.sym_name.data}' must have one block to be interpreted", function)
+            raise InterpreterError(
+                f"function '{function.sym_name.data}' must have one block to be interpreted", function
+            )
         attribute = function.attributes.get(DIMS)
-        dims = Dims(block.parse_dims(attribute) if attribute is not None else {}, self.block_sizes, self.default_block_size)
+        dims = Dims(
+            block.parse_dims(attribute) if attribute is not None else {},
+            self.block_sizes,
+            self.default_block_size,
+        )
         blocks = BlockInterpreter(dims, float64=self.float64, callbacks=self.callbacks)
         body = function.body.block
         values: dict[SSAValue, Value] = dict(zip(body.args, arguments, strict=True))
@@ -131,7 +150,10 @@ class _Machine:
         run = Run([], blocks.counts, dims.extents)
         for op in body.ops:
             if isinstance(op, ReturnOp):
-                run.results = [np.ascontiguousarray(cast(Array, values[v])).reshape(np.shape(values[v])) for v in op.arguments]
+                run.results = [
+                    np.ascontiguousarray(cast(Array, values[v])).reshape(np.shape(values[v]))
+                    for v in op.arguments
+                ]
                 break
             self._evaluate(op, values, blocks)
         run.block_sizes = {name: dims.size(name, function) for name in dims.declared if name in dims.extents}

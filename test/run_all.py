@@ -18,7 +18,7 @@ CHECKS: list[tuple[str, list[str]]] = [
 ]
 
 _SUMMARY = re.compile(
-    r"^\s*((?:Passed|Failed|Unsupported|Timed Out|Unresolved|Expectedly Failed)\s*: \d+.*"  # lit
+    r"^\s*((?:Passed|Failed|Unsupported|Timed Out|Unresolved|Expectedly Failed)\s*:\s*\d+.*"  # lit
     r"|(?:\d+ (?:passed|failed|errors?|skipped|xfailed|warnings?),? ?)+ in .*"  # pytest
     r"|\d+ errors, .*)$"  # pyright
 )

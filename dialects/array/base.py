@@ -56,7 +56,8 @@ class ArrayOp(IRDLOperation):
             raise self.error(f"{what} has type {type}, expected a tensor without encoding")
         if not is_element_type(type.element_type):
             raise self.error(
-                f"{what} has element type {type.element_type}, expected one of f16, bf16, f32, f64, i1, i32, i64"
+                f"{what} has element type {type.element_type}, "
+                "expected one of f16, bf16, f32, f64, i1, i32, i64"
             )
         if any(extent < 1 and extent != DYNAMIC for extent in type.get_shape()):
             raise self.error(

@@ -27,6 +27,7 @@ from .shapes import (
     broadcast_error,
     check_axes,
     element_type_of,
+    extent_text,
     normalize_axis,
     shape_of,
     shape_text,
@@ -139,7 +140,7 @@ class NormOp(ArrayOp):
     """Base of the normalisations over the last axis."""
 
     def check_norm(self, input: SSAValue, epsilon: float, vectors: dict[str, SSAValue | None]) -> None:
-        """Check the operand, eps, and that each given vector has the extent and element type of the last axis."""
+        """Check the operand, eps, and that each given vector has extent and element type of the last axis."""
         self.expect_float(input)
         shape = shape_of(input)
         if not shape:
@@ -198,7 +199,10 @@ class RmsNormOp(NormOp):
     eps = prop_def(FLOAT64)
     result = result_def(T)
     custom_directives = (FloatNumber,)
-    assembly_format = "$input (`scale` `(` $scale^ `:` type($scale) `)`)? `eps` custom<FloatNumber>($eps) attr-dict `:` type($input)"
+    assembly_format = (
+        "$input (`scale` `(` $scale^ `:` type($scale) `)`)? "
+        "`eps` custom<FloatNumber>($eps) attr-dict `:` type($input)"
+    )
 
     def __init__(
         self, input: SSAValue | Operation, scale: SSAValue | Operation | None = None, *, eps: float = 1e-6
@@ -214,7 +218,7 @@ class RmsNormOp(NormOp):
 
 @irdl_op_definition
 class AttentionOp(ArrayOp):
-    """softmax(scale * q k^T + bias) v, with a keep mask and a causal mask; rows without any visible key give 0.
+    """softmax(scale * q k^T + bias) v with a mask and a causal mask; rows without any visible key give 0.
 
     q is [..., Hq, M, D], k is [..., Hkv, N, D], v is [..., Hkv, N, L] (rank 2: one head); each group of
     Hq / Hkv consecutive query heads shares one head of k and v. bias and mask broadcast to [..., Hq, M, N].
@@ -299,7 +303,8 @@ def attention_shapes(op: ArrayOp, q: Shape, k: Shape, v: Shape) -> tuple[Shape, 
     """The shapes of scores and result, [..., Hq, M, N] and [..., Hq, M, L]. Raises VerifyException."""
     if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
         raise op.error(
-            f"q {shape_text(q)}, k {shape_text(k)} and v {shape_text(v)}: expected the same number of axes, at least 2"
+            f"q {shape_text(q)}, k {shape_text(k)} and v {shape_text(v)}: "
+            "expected the same number of axes, at least 2"
         )
     if unify(q[-1], k[-1]) is None:
         raise op.error(
@@ -317,15 +322,15 @@ def attention_shapes(op: ArrayOp, q: Shape, k: Shape, v: Shape) -> tuple[Shape, 
         dynamic = DYNAMIC in (q[-3], kv_heads)
         if (dynamic and q[-3] != kv_heads) or (not dynamic and q[-3] % kv_heads):
             raise op.error(
-                f"q has {shape_text(q[-3:-2])[1:-1]} heads and k has {shape_text(k[-3:-2])[1:-1]}, expected a multiple"
+                f"q has {extent_text(q[-3])} heads and k has {extent_text(k[-3])}, expected a multiple"
             )
         heads = (q[-3],)
     batch = unify_shapes(q[:-3], k[:-3])
     batch = unify_shapes(batch, v[:-3]) if batch is not None else None
     if batch is None:
         raise op.error(
-            f"leading axes of q {shape_text(q[:-3])}, k {shape_text(k[:-3])} and v {shape_text(v[:-3])} differ, "
-            "expected equal extents"
+            f"leading axes of q {shape_text(q[:-3])}, k {shape_text(k[:-3])} and v {shape_text(v[:-3])} "
+            "differ, expected equal extents"
         )
     keys = unify(k[-2], v[-2])
     assert keys is not None

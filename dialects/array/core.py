@@ -73,7 +73,7 @@ from .shapes import (
 
 
 def default_accumulator(element_type: Attribute) -> Attribute:
-    """The type in which sums of `element_type` are kept when none is given: f32 for f16, bf16 and f32, else itself."""
+    """The type in which sums of `element_type` are kept by default: f32 for 16-bit floats, else itself."""
     return f32 if is_float(element_type) and bit_width(element_type) < 32 else element_type
 
 
@@ -91,13 +91,14 @@ def check_accumulator(op: ArrayOp, element_type: Attribute, accumulator: Attribu
     wider = same_kind and bit_width(accumulator) > bit_width(element_type)
     if accumulator != element_type and not wider:
         raise op.error(
-            f"accumulates {element_type} in {accumulator}, expected {element_type} or a wider type of its kind"
+            f"accumulates {element_type} in {accumulator}, "
+            f"expected {element_type} or a wider type of its kind"
         )
 
 
 @irdl_op_definition
 class MatmulOp(ArrayOp):
-    """`[..., M, K] x [..., K, N] -> [..., M, N]`; leading axes broadcast; sums are kept in the accumulator type.
+    """`[..., M, K] x [..., K, N] -> [..., M, N]`; leading axes broadcast; sums kept in the accumulator type.
 
     The result has the operands' element type, or the accumulator's (then nothing is rounded on the way out).
     """
@@ -167,7 +168,7 @@ class YieldOp(AbstractYieldOperation[Attribute]):
 
 @irdl_op_definition
 class ElementwiseOp(ArrayOp):
-    """Each result element from the elements of the operands, broadcast to the result's shape, by a scalar region."""
+    """A scalar region for every element of the result; operands broadcast to the result's shape."""
 
     name = "array.elementwise"
     inputs = var_operand_def(ARRAY)
@@ -181,7 +182,7 @@ class ElementwiseOp(ArrayOp):
         *,
         shape: Sequence[int] | None = None,
     ):
-        """Results take the element types that `body` yields, in `shape` or else the operands' broadcast shape."""
+        """Results have the element types that `body` yields, in `shape` or the operands' broadcast shape."""
         values = [SSAValue.get(value) for value in inputs]
         if shape is None:
             shape = broadcast_shapes(*(shape_of(value) for value in values))
@@ -205,7 +206,7 @@ class ElementwiseOp(ArrayOp):
         *,
         shape: Sequence[int] | None = None,
     ) -> "ElementwiseOp":
-        """Build the region by calling `function(builder, *arguments)`, which returns the scalar(s) to yield."""
+        """Build the region by `function(builder, *arguments)`, which returns the scalar(s) to yield."""
         values = [SSAValue.get(value) for value in inputs]
         block = Block(arg_types=[element_type_of(value) for value in values])
         yielded = function(Builder(InsertPoint.at_end(block)), *block.args)

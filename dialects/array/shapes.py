@@ -1,11 +1,12 @@
 """Shapes of arrays: broadcasting, result inference and the axis groups of a reshape.
 
-A shape is a tuple of extents; `DYNAMIC` stands for `?`, an extent known only at run time. Two `?` that meet are
-taken to be equal, and `?` never broadcasts: where it meets a static extent other than 1, it has that extent.
+A shape is a tuple of extents; `DYNAMIC` stands for `?`, an extent known only at run time. Two `?` that meet
+are taken to be equal, and `?` never broadcasts: where it meets a static extent other than 1, it is that.
 """
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyTensorType, TensorType
@@ -96,8 +97,9 @@ def broadcast_error(shape: Sequence[int], result: Sequence[int]) -> str | None:
         if extent in (1, DYNAMIC, target):
             continue
         return (
-            f"shape {shape_text(shape)} does not broadcast to {shape_text(result)}: extent {extent_text(extent)} "
-            f"meets {extent_text(target)} at result axis {axis}, expected 1 or {extent_text(target)}"
+            f"shape {shape_text(shape)} does not broadcast to {shape_text(result)}: "
+            f"extent {extent_text(extent)} meets {extent_text(target)} "
+            f"at result axis {axis}, expected 1 or {extent_text(target)}"
         )
     return None
 
@@ -133,13 +135,14 @@ def matmul_shape(
     kb_axis, n_axis = reversed(b_axes) if transpose_b else b_axes
     if unify(a[ka_axis], b[kb_axis]) is None:
         raise VerifyException(
-            f"'array.matmul' contracts axis {ka_axis} of the left operand (extent {a[ka_axis]}) with axis {kb_axis} "
-            f"of the right operand (extent {b[kb_axis]}), expected equal extents"
+            f"'array.matmul' contracts axis {ka_axis} of the left operand (extent {a[ka_axis]}) "
+            f"with axis {kb_axis} of the right operand (extent {b[kb_axis]}), expected equal extents"
         )
     batch = broadcast_shapes(a[:-2], b[:-2])
     if batch is None:
         raise VerifyException(
-            f"'array.matmul' batch axes {shape_text(a[:-2])} and {shape_text(b[:-2])} do not broadcast together"
+            f"'array.matmul' batch axes {shape_text(a[:-2])} and {shape_text(b[:-2])} "
+            "do not broadcast together"
         )
     return (*batch, a[m_axis], b[n_axis])
 
@@ -156,7 +159,8 @@ def transpose_shape(shape: Sequence[int], perm: Sequence[int]) -> Shape:
     """Shape of `array.transpose`: result axis `i` is input axis `perm[i]`."""
     if sorted(perm) != list(range(len(shape))):
         raise VerifyException(
-            f"'array.transpose' perm {list(perm)} is not a permutation of the {len(shape)} axes of {shape_text(shape)}"
+            f"'array.transpose' perm {list(perm)} is not a permutation of the {len(shape)} axes "
+            f"of {shape_text(shape)}"
         )
     return tuple(shape[axis] for axis in perm)
 
@@ -165,15 +169,15 @@ def slice_shape(shape: Sequence[int], offsets: Sequence[int], sizes: Sequence[in
     """Shape of `array.slice`; a size of -1 is the rest of the axis."""
     if len(offsets) != len(shape) or len(sizes) != len(shape):
         raise VerifyException(
-            f"'array.slice' has {len(offsets)} offsets and {len(sizes)} sizes, expected {len(shape)} of each, "
-            f"one for each axis of {shape_text(shape)}"
+            f"'array.slice' has {len(offsets)} offsets and {len(sizes)} sizes, "
+            f"expected {len(shape)} of each, one for each axis of {shape_text(shape)}"
         )
     result: list[int] = []
     for axis, (extent, offset, size) in enumerate(zip(shape, offsets, sizes, strict=True)):
         if offset < 0 or size < -1 or size == 0:
             raise VerifyException(
-                f"'array.slice' axis {axis}: offset {offset} and size {size}, expected an offset of at least 0 and "
-                "a positive size or -1 (the rest)"
+                f"'array.slice' axis {axis}: offset {offset} and size {size}, "
+                "expected an offset of at least 0 and a positive size or -1 (the rest)"
             )
         if extent == DYNAMIC:
             result.append(DYNAMIC if size == -1 else size)
@@ -197,13 +201,14 @@ def concat_shape(shapes: Sequence[Sequence[int]], axis: int) -> Shape:
     for number, shape in enumerate(shapes):
         if len(shape) != rank:
             raise VerifyException(
-                f"'array.concat' operand {number} has shape {shape_text(shape)}, expected {rank} axes as in operand 0"
+                f"'array.concat' operand {number} has shape {shape_text(shape)}, "
+                f"expected {rank} axes as in operand 0"
             )
         merged = unify_shapes(others, (*shape[:axis], 0, *shape[axis + 1 :]))
         if merged is None:
             raise VerifyException(
-                f"'array.concat' operand {number} has shape {shape_text(shape)}, expected the extents of operand 0, "
-                f"{shape_text(shapes[0])}, on every axis but {axis}"
+                f"'array.concat' operand {number} has shape {shape_text(shape)}, "
+                f"expected the extents of operand 0, {shape_text(shapes[0])}, on every axis but {axis}"
             )
         others = merged
         total = DYNAMIC if DYNAMIC in (total, shape[axis]) else total + shape[axis]
@@ -215,7 +220,7 @@ def check_axes(name: str, axes: Sequence[int], rank: int) -> None:
     for axis in axes:
         if not 0 <= axis < rank:
             raise VerifyException(f"'{name}' axis {axis} is out of range, expected 0 <= axis < {rank}")
-    if any(a >= b for a, b in zip(axes, axes[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(axes)):
         raise VerifyException(f"'{name}' axes {list(axes)} are not strictly ascending")
 
 
@@ -226,11 +231,11 @@ def _is_product(whole: int, parts: Sequence[int]) -> bool:
 
 
 def reshape_groups(in_shape: Sequence[int], out_shape: Sequence[int]) -> list[AxisGroup]:
-    """Align the axes of a reshape, in order: kept (1:1), split (1:n), merged (n:1), inserted (0:1), removed (1:0).
+    """Align the axes of a reshape: kept (1:1), inserted (0:1), removed (1:0), split (1:n) or merged (n:1).
 
-    Where several alignments fit (`[?, 2, ?]` to `[?, ?]`), the one that keeps, inserts, removes, splits, merges
-    earliest, in that order of preference, is meant. Raises VerifyException if there is none, or if a group would
-    have more than one `?`.
+    Where several alignments fit (`[?, 2, ?]` to `[?, ?]`), the one is meant that takes the earlier of these
+    at the first axis where they differ. Raises VerifyException if there is none, or if a group would have
+    more than one `?`.
     """
     failed: set[tuple[int, int]] = set()
 
@@ -265,7 +270,8 @@ def reshape_groups(in_shape: Sequence[int], out_shape: Sequence[int]) -> list[Ax
     groups = align(0, 0)
     if groups is None:
         raise VerifyException(
-            f"'array.reshape' from {shape_text(in_shape)} to {shape_text(out_shape)} is not a sequence of splits and "
-            "merges of adjacent axes (and of inserted or removed axes of extent 1), with at most one ? a group"
+            f"'array.reshape' from {shape_text(in_shape)} to {shape_text(out_shape)} is not a sequence of "
+            "splits and merges of adjacent axes (and of inserted or removed axes of extent 1), "
+            "with at most one ? a group"
         )
     return groups

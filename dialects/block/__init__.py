@@ -1,9 +1,11 @@
-"""The `block` dialect: nested maps over lists of blocks, with every move between the memory tiers an operation."""
+"""The `block` dialect: nested maps over lists of blocks, each move between memory tiers an operation."""
 
 from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from .algebra import LinearOp, MonomialOp
+from .coefficient import CoefficientAttr, DimQuantity, exact
 from .compute import (
     AccumulatingOp,
     AddOp,
@@ -66,6 +68,8 @@ BlockDialect = Dialect(
         AddOp,
         SubOp,
         MulOp,
+        LinearOp,
+        MonomialOp,
         RowShiftOp,
         RowScaleOp,
         ColShiftOp,
@@ -78,7 +82,7 @@ BlockDialect = Dialect(
         ExtentOp,
         CustomOp,
     ],
-    [BlockType, VectorType, ScalarType, ListType, DimAttr, TierAttr, KindAttr, BlockingAttr],
+    [BlockType, VectorType, ScalarType, ListType, DimAttr, TierAttr, KindAttr, BlockingAttr, CoefficientAttr],
 )
 
 __all__ = [
@@ -92,10 +96,12 @@ __all__ = [
     "BlockVectorOp",
     "Blocking",
     "BlockingAttr",
+    "CoefficientAttr",
     "ColScaleOp",
     "ColShiftOp",
     "CustomOp",
     "DimAttr",
+    "DimQuantity",
     "DimScalarOp",
     "DotOp",
     "ElementwiseOp",
@@ -104,10 +110,12 @@ __all__ = [
     "ItemType",
     "Kind",
     "KindAttr",
+    "LinearOp",
     "ListType",
     "LoadOp",
     "LocalOp",
     "MapOp",
+    "MonomialOp",
     "MulOp",
     "OuterOp",
     "PartitionOp",
@@ -128,6 +136,7 @@ __all__ = [
     "declared_dims",
     "dims_attr",
     "element_type_of",
+    "exact",
     "in_tier",
     "is_local",
     "item_type",

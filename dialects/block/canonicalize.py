@@ -43,7 +43,9 @@ class DropUnusedMapResults(RewritePattern):
         body = rewriter.move_region_contents_to_new_regions(op.body)
         new = MapOp(op.dim_name, op.inputs, [op.result_kinds[index] for index in kept], body)
         new.attributes.update(op.attributes)
-        results = [new.results_[kept.index(index)] if index in kept else None for index in range(len(op.results_))]
+        results = [
+            new.results_[kept.index(index)] if index in kept else None for index in range(len(op.results_))
+        ]
         rewriter.replace(op, new, results)
 
 

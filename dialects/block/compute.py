@@ -1,4 +1,7 @@
-"""Operators on local items. Shapes follow from the dims; an element type other than the operands' says how sums accumulate."""
+"""Operators on local items.
+
+Shapes follow from the dims; an element type other than the operands' says how sums accumulate.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,9 @@ class LocalOp(IRDLOperation):
         operands = parse_operand_types(parser, unresolved)
         expected = len(cls.get_irdl_definition().operands)
         if len(operands) != expected:
-            parser.raise_error(f"{cls.name}: expected {expected} operands, got {len(operands)}", position, parser.pos)
+            parser.raise_error(
+                f"{cls.name}: expected {expected} operands, got {len(operands)}", position, parser.pos
+            )
         return cls.create(operands=operands, result_types=[cls.infer(operands)], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
@@ -90,7 +95,10 @@ class LocalOp(IRDLOperation):
 
 
 class AccumulatingOp(LocalOp):
-    """An operator that sums, written `%a, %b acc f32 : type, type`; `acc` is the element type of the sum and of the result."""
+    """An operator that sums, written `%a, %b acc f32 : type, type`.
+
+    `acc` is the element type of the sum and of the result.
+    """
 
     @classmethod
     def infer_accumulated(cls, operands: Sequence[SSAValue], accumulator: Attribute) -> Attribute:
@@ -110,7 +118,9 @@ class AccumulatingOp(LocalOp):
         operands = parse_operand_types(parser, unresolved)
         expected = len(cls.get_irdl_definition().operands)
         if len(operands) != expected:
-            parser.raise_error(f"{cls.name}: expected {expected} operands, got {len(operands)}", position, parser.pos)
+            parser.raise_error(
+                f"{cls.name}: expected {expected} operands, got {len(operands)}", position, parser.pos
+            )
         type = cls.infer_accumulated(operands, accumulator)
         return cls.create(operands=operands, result_types=[type], attributes=attributes)
 
@@ -123,7 +133,10 @@ class AccumulatingOp(LocalOp):
 
 @irdl_op_definition
 class DotOp(AccumulatingOp):
-    """a<M,K>, b<N,K> → a·bᵀ<M,N>: `%s = block.dot %q, %k acc f32 : !block.block<M x D x bf16>, !block.block<N x D x bf16>`"""
+    """a<M,K>, b<N,K> → a·bᵀ<M,N>.
+
+    `%s = block.dot %q, %k acc f32 : !block.block<M x D x bf16>, !block.block<N x D x bf16>`
+    """
 
     name = "block.dot"
     lhs = operand_def()
@@ -142,9 +155,13 @@ class DotOp(AccumulatingOp):
     def verify_(self) -> None:
         a, b = _expect_block(self, self.lhs), _expect_block(self, self.rhs)
         if a.cols != b.cols:
-            raise VerifyException(f"block.dot: both operands must have the same columns, got {a.cols.data} and {b.cols.data}")
+            raise VerifyException(
+                f"block.dot: both operands must have the same columns, got {a.cols.data} and {b.cols.data}"
+            )
         if a.rows == b.rows:
-            raise VerifyException(f"block.dot: the operands' rows must be two dims, got {a.rows.data} for both")
+            raise VerifyException(
+                f"block.dot: the operands' rows must be two dims, got {a.rows.data} for both"
+            )
         if a.element_type != b.element_type:
             raise VerifyException(f"block.dot: element types differ, {a.element_type} and {b.element_type}")
         self.expect_result(BlockType(a.rows.data, b.rows.data, self.accumulator))
@@ -171,7 +188,9 @@ class OuterOp(LocalOp):
     def verify_(self) -> None:
         c, d = _expect_vector(self, self.lhs), _expect_vector(self, self.rhs)
         if c.dim == d.dim:
-            raise VerifyException(f"block.outer: the operands must be over two dims, got {c.dim.data} for both")
+            raise VerifyException(
+                f"block.outer: the operands must be over two dims, got {c.dim.data} for both"
+            )
         if c.element_type != d.element_type:
             raise VerifyException(f"block.outer: element types differ, {c.element_type} and {d.element_type}")
         self.expect_result(BlockType(c.dim.data, d.dim.data, c.element_type))
@@ -243,7 +262,9 @@ class BlockVectorOp(LocalOp):
         a, c = _expect_block(self, self.block), _expect_vector(self, self.vector)
         dim = a.rows if axis == "rows" else a.cols
         if c.dim != dim:
-            raise VerifyException(f"{self.name}: the vector must be over the block's {axis} {dim.data}, got {c.dim.data}")
+            raise VerifyException(
+                f"{self.name}: the vector must be over the block's {axis} {dim.data}, got {c.dim.data}"
+            )
         if c.element_type != a.element_type:
             raise VerifyException(f"{self.name}: element types differ, {a.element_type} and {c.element_type}")
         self.expect_result(a)
@@ -302,7 +323,10 @@ def _verify_row_reduction(op: LocalOp, operand: SSAValue) -> None:
 
 @irdl_op_definition
 class RowSumOp(AccumulatingOp):
-    """a<M,K> → the sum of each row <M>; a vector gives a scalar. `%q = block.row_sum %x acc f32 : !block.block<M x K x f32>`"""
+    """a<M,K> → the sum of each row <M>; a vector gives a scalar.
+
+    `%q = block.row_sum %x acc f32 : !block.block<M x K x f32>`
+    """
 
     name = "block.row_sum"
     operand = operand_def()
@@ -334,7 +358,9 @@ class RowExtremeOp(LocalOp):
     def verify_(self) -> None:
         _verify_row_reduction(self, self.operand)
         if element_type_of(self.result.type) != element_type_of(self.operand.type):
-            raise VerifyException(f"{self.name}: the result must have the operand's element type, got {self.result.type}")
+            raise VerifyException(
+                f"{self.name}: the result must have the operand's element type, got {self.result.type}"
+            )
 
 
 @irdl_op_definition
@@ -355,9 +381,11 @@ class RowMinOp(RowExtremeOp):
 class ElementwiseOp(IRDLOperation):
     """A function of scalars applied to each element; operands with fewer axes are broadcast along the others.
 
-    `%y = block.elementwise (%a = %x, %b = %c) : !block.block<M x N x f32>, !block.vector<M x f32> -> !block.block<M x N x f32> {…}`
+    `%y = block.elementwise (%a = %x, %b = %c) : !block.block<M x N x f32>, !block.vector<M x f32>
+     -> !block.block<M x N x f32> { … }`
 
-    The region holds `arith` and `math` on scalars; `block.index @N` in it is the element's global index along N.
+    The region holds `arith` and `math` on scalars; `block.index @N` in it is the element's global index along
+    N.
     """
 
     name = "block.elementwise"
@@ -403,9 +431,12 @@ class ElementwiseOp(IRDLOperation):
         for type in (*(value.type for value in inputs), result_type):
             if not isinstance(type, ItemType):
                 parser.raise_error(f"block.elementwise: expected an item, got {type}", position, parser.pos)
-        attributes = parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+        attributes = (
+            parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+        )
         arguments = [
-            argument.resolve(element_type_of(value.type)) for (argument, _), value in zip(bindings, inputs, strict=True)
+            argument.resolve(element_type_of(value.type))
+            for (argument, _), value in zip(bindings, inputs, strict=True)
         ]
         body = parser.parse_region(arguments)
         return cls.create(operands=inputs, result_types=[result_type], regions=[body], attributes=attributes)
@@ -469,7 +500,9 @@ class IndexOp(DimScalarOp):
             return
         result = owner.result.type
         if not dims[dim].is_batch and isinstance(result, ItemType) and dim not in result.dims:
-            raise VerifyException(f"block.index: {result} has no axis over {dim}, so its elements have no index along it")
+            raise VerifyException(
+                f"block.index: {result} has no axis over {dim}, so its elements have no index along it"
+            )
         scope = owner.parent_op()
         while scope is not None and not (isinstance(scope, MapOp) and scope.dim_name == dim):
             scope = scope.parent_op()
@@ -489,7 +522,7 @@ class ExtentOp(DimScalarOp):
 
 @irdl_op_definition
 class CustomOp(IRDLOperation):
-    """An opaque operator on local items: `%y = block.custom @f(%a, %b) : (…) -> (…)`; fusion never looks inside."""
+    """An opaque operator on local items: `%y = block.custom @f(%a, %b) : (…) -> (…)`."""
 
     name = "block.custom"
     callback: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
@@ -509,7 +542,9 @@ class CustomOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> CustomOp:
         callback = parser.parse_symbol_name()
-        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        unresolved = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
         attributes = parse_attributes(parser)
         parser.parse_punctuation(":")
         position = parser.pos

@@ -48,16 +48,21 @@ def dims_attr(dims: Mapping[str, DimAttr]) -> DictionaryAttr:
 def require_declared(op: Operation, names: tuple[str, ...]) -> dict[str, DimAttr]:
     """The declared dims, all of `names` among them.
 
-    A detached operation has no function to declare dims and passes. Raises VerifyException naming the op and the dim.
+    A detached operation has no function to declare dims and passes. Raises VerifyException naming the op and
+    the dim.
     """
     dims = declared_dims(op)
     if dims is None:
         if op.parent_op() is None or op.get_toplevel_object() is op:
             return {}
         if names:
-            raise VerifyException(f"{op.name}: dim {names[0]} is not declared, the enclosing function has no `block.dims`")
+            raise VerifyException(
+                f"{op.name}: dim {names[0]} is not declared, the enclosing function has no `block.dims`"
+            )
         return {}
     for name in names:
         if name not in dims:
-            raise VerifyException(f"{op.name}: dim {name} is not declared in `block.dims` ({', '.join(dims) or 'empty'})")
+            raise VerifyException(
+                f"{op.name}: dim {name} is not declared in `block.dims` ({', '.join(dims) or 'empty'})"
+            )
     return dims

@@ -31,9 +31,10 @@ def _axis_text(dims: Sequence[str]) -> str:
 class ViewOp(IRDLOperation):
     """A tensor seen as nested lists of items, or back; nothing moves.
 
-    `axes` gives the dims of each axis of the tensor, in the order of the tensor: one dim, several where the axis is their
-    product (row-major), none where its extent is 1. The list may nest the dims in any order, and its items may have their axes
-    in any order: a partition of B as blocks of Bᵀ is a view too. A dim that no list iterates over must be whole.
+    `axes` gives the dims of each axis of the tensor, in the order of the tensor: one dim, several where the
+    axis is their product (row-major), none where its extent is 1. The list may nest the dims in any order,
+    and its items may have their axes in any order: a partition of B as blocks of Bᵀ is a view too. A dim that
+    no list iterates over must be whole.
     """
 
     axes: AxesAttr = prop_def(AxesAttr)
@@ -51,12 +52,17 @@ class ViewOp(IRDLOperation):
         axes = [[dim.data for dim in axis] for axis in self.axes]
         named = [dim for axis in axes for dim in axis]
         if len(axes) != tensor.get_num_dims():
-            raise VerifyException(f"{self.name}: {len(axes)} axes are named, but {tensor} has {tensor.get_num_dims()}")
+            raise VerifyException(
+                f"{self.name}: {len(axes)} axes are named, but {tensor} has {tensor.get_num_dims()}"
+            )
         if len(set(named)) != len(named):
-            raise VerifyException(f"{self.name}: a dim names two axes, in [{', '.join(map(_axis_text, axes))}]")
+            raise VerifyException(
+                f"{self.name}: a dim names two axes, in [{', '.join(map(_axis_text, axes))}]"
+            )
         if tensor.get_element_type() != item.element_type:
             raise VerifyException(
-                f"{self.name}: element types differ, {tensor.get_element_type()} of the tensor and {item.element_type} of the items"
+                f"{self.name}: element types differ, {tensor.get_element_type()} of the tensor "
+                f"and {item.element_type} of the items"
             )
         if set(named) != {*nest, *item.dims}:
             raise VerifyException(
@@ -70,15 +76,21 @@ class ViewOp(IRDLOperation):
             if dim in item.dims and dims[dim].is_batch:
                 raise VerifyException(f"{self.name}: {dim} is a batch dim, its items have no axis over it")
             if dim in item.dims and dim not in nest and not dims[dim].is_whole:
-                raise VerifyException(f"{self.name}: no list iterates over {dim}, so it would have to be whole")
+                raise VerifyException(
+                    f"{self.name}: no list iterates over {dim}, so it would have to be whole"
+                )
             if dim not in item.dims and not dims[dim].is_batch:
-                raise VerifyException(f"{self.name}: {dim} is no batch dim, so the items need an axis over it")
+                raise VerifyException(
+                    f"{self.name}: {dim} is no batch dim, so the items need an axis over it"
+                )
         for extent, axis in zip(tensor.get_shape(), axes, strict=True):
             extents = [dims[dim].static_extent for dim in axis]
             product = prod(extent for extent in extents if extent is not None)
             known = None not in extents
             if extent != DYNAMIC_INDEX and (product != extent if known else extent % product):
-                raise VerifyException(f"{self.name}: an axis of extent {extent} cannot be {_axis_text(axis)} (extent {product})")
+                raise VerifyException(
+                    f"{self.name}: an axis of extent {extent} cannot be {_axis_text(axis)} (extent {product})"
+                )
             if extent == DYNAMIC_INDEX and not axis:
                 raise VerifyException(f"{self.name}: an axis without a dim has extent 1, got `?`")
 
@@ -143,7 +155,9 @@ def _parse_view(cls: type[ViewT], parser: Parser) -> ViewT:
     source = parser.resolve_operand(operand, parser.parse_type())
     parser.parse_punctuation("->")
     target = parser.parse_type()
-    return cls.create(operands=[source], result_types=[target], properties={"axes": axes}, attributes=attributes)
+    return cls.create(
+        operands=[source], result_types=[target], properties={"axes": axes}, attributes=attributes
+    )
 
 
 def _print_view(printer: Printer, op: ViewOp, source: SSAValue, target: SSAValue) -> None:

@@ -20,14 +20,14 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .dims import require_declared
-from .syntax import parse_attributes, print_attributes, print_types
+from .syntax import parse_attributes, parse_operand_types, print_attributes, print_types
 from .types import ItemType, Kind, KindAttr, ListType, Tier, in_tier, is_local
 
 
@@ -53,12 +53,14 @@ def result_type_of(dim: str, kind: Kind, yielded: Attribute) -> Attribute:
 
 @irdl_op_definition
 class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
-    """Applies its body to each element of its lists, which all run over one dim; other values are captured freely.
+    """Applies its body to each element of its lists, which all run over one dim; other values are captured
+    freely.
 
-    `%o, %c = block.map @N (%k = %K, %v = %V) -> (sum, sum) : !block.list<N, …>, !block.list<N, …> { … block.yield %p, %q : … }`
+    `%o, %c = block.map @N (%k = %K, %v = %V) -> (sum, sum) : !block.list<N, …>, !block.list<N, …>
+     { … block.yield %p, %q : … }`
 
-    A result of kind `stack` is the list of what the iterations yield (items in global, or lists); `sum`, `max` and `min` reduce
-    local items; `any` is the value of any iteration, which must be the same in all.
+    A result of kind `stack` is the list of what the iterations yield (items in global, or lists); `sum`,
+    `max` and `min` reduce local items; `any` is the value of any iteration, which must be the same in all.
     """
 
     name = "block.map"
@@ -70,7 +72,7 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     traits = traits_def(Pure())
 
     def __init__(self, dim: str, inputs: Sequence[SSAValue], kinds: Sequence[Kind], body: Region):
-        """Make a map from a body whose block ends in a `block.yield`; the types of the results follow from it."""
+        """Make a map from a body that ends in a `block.yield`, from which the types of the results follow."""
         last = body.block.last_op
         assert isinstance(last, YieldOp)
         types = [result_type_of(dim, kind, v.type) for kind, v in zip(kinds, last.arguments, strict=True)]
@@ -104,13 +106,17 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
                 raise VerifyException(f"block.map: a map over {dim} stands inside another map over {dim}")
             scope = scope.parent_op()
         if len(block.args) != len(self.inputs):
-            raise VerifyException(f"block.map @{dim}: {len(self.inputs)} lists are mapped, the body has {len(block.args)} arguments")
+            raise VerifyException(
+                f"block.map @{dim}: {len(self.inputs)} lists are mapped, "
+                f"the body has {len(block.args)} arguments"
+            )
         for value, argument in zip(self.inputs, block.args, strict=True):
             if not isinstance(value.type, ListType) or value.type.dim.data != dim:
                 raise VerifyException(f"block.map @{dim}: expected a list over {dim}, got {value.type}")
             if argument.type != value.type.element:
                 raise VerifyException(
-                    f"block.map @{dim}: the body's argument must be {value.type.element}, an element of its list, got {argument.type}"
+                    f"block.map @{dim}: the body's argument must be {value.type.element}, "
+                    f"an element of its list, got {argument.type}"
                 )
         last = block.last_op
         if not isinstance(last, YieldOp):
@@ -126,22 +132,32 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     def _verify_result(self, yielded: Attribute, kind: Kind, result: Attribute) -> None:
         dim = self.dim_name
         if kind is Kind.Stack and is_local(yielded):
-            raise VerifyException(f"block.map @{dim}: a stacked result must be stored first, got the local {yielded}")
+            raise VerifyException(
+                f"block.map @{dim}: a stacked result must be stored first, got the local {yielded}"
+            )
         if kind is Kind.Stack and not isinstance(yielded, ItemType | ListType):
-            raise VerifyException(f"block.map @{dim}: a stacked result is an item in the global tier or a list, got {yielded}")
+            raise VerifyException(
+                f"block.map @{dim}: a stacked result is an item in the global tier or a list, got {yielded}"
+            )
         if kind.reduces and not is_local(yielded):
-            raise VerifyException(f"block.map @{dim}: a result of kind {kind} is an item in the local tier, got {yielded}")
+            raise VerifyException(
+                f"block.map @{dim}: a result of kind {kind} is an item in the local tier, got {yielded}"
+            )
         if kind.reduces and isinstance(yielded, ItemType) and dim in yielded.dims:
-            raise VerifyException(f"block.map @{dim}: a result of kind {kind} cannot have an axis over {dim}, got {yielded}")
+            raise VerifyException(
+                f"block.map @{dim}: a result of kind {kind} cannot have an axis over {dim}, got {yielded}"
+            )
         expected = result_type_of(dim, kind, yielded)
         if result != expected:
-            raise VerifyException(f"block.map @{dim}: a result of kind {kind} must be {expected}, got {result}")
+            raise VerifyException(
+                f"block.map @{dim}: a result of kind {kind} must be {expected}, got {result}"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> MapOp:
         dim = parser.parse_symbol_name().data
 
-        def binding() -> tuple[Parser.UnresolvedArgument, object]:
+        def binding() -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
             argument = parser.parse_argument(expect_type=False)
             parser.parse_punctuation("=")
             return argument, parser.parse_unresolved_operand()
@@ -150,15 +166,16 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         parser.parse_punctuation("->")
         kinds = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_str_enum(Kind))
         position = parser.pos
-        inputs: list[SSAValue] = []
-        if bindings:
-            parser.parse_punctuation(":")
-            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-            inputs = parser.resolve_operands([operand for _, operand in bindings], types, position)
+        operands = [operand for _, operand in bindings]
+        inputs = parse_operand_types(parser, operands) if bindings else []
         for value in inputs:
             if not isinstance(value.type, ListType):
-                parser.raise_error(f"block.map @{dim}: expected a list over {dim}, got {value.type}", position, parser.pos)
-        attributes = parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+                parser.raise_error(
+                    f"block.map @{dim}: expected a list over {dim}, got {value.type}", position, parser.pos
+                )
+        attributes = (
+            parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+        )
         arguments = [
             argument.resolve(value.type.element)
             for (argument, _), value in zip(bindings, inputs, strict=True)
@@ -168,7 +185,11 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         body = parser.parse_region(arguments)
         last = body.blocks[0].last_op if len(body.blocks) == 1 else None
         if not isinstance(last, YieldOp) or len(last.arguments) != len(kinds):
-            parser.raise_error(f"block.map @{dim}: the body must end in a block.yield of {len(kinds)} values", position, parser.pos)
+            parser.raise_error(
+                f"block.map @{dim}: the body must end in a block.yield of {len(kinds)} values",
+                position,
+                parser.pos,
+            )
         op = cls(dim, inputs, kinds, body)
         op.attributes.update(attributes)
         return op
@@ -201,7 +222,8 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 class ReduceOp(IRDLOperation):
     """Reduces the items of a list: `%s = block.reduce sum %S : !block.list<K, block<M x N x f32>>`.
 
-    Short for the map that loads every item and yields it reduced: it reads the whole list once, and `block-traffic` counts that.
+    Short for the map that loads every item and yields it reduced: it reads the whole list once, and
+    `block-traffic` counts that.
     """
 
     name = "block.reduce"
@@ -211,9 +233,12 @@ class ReduceOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, kind: Kind, list: SSAValue):
-        assert isinstance(list.type, ListType) and isinstance(list.type.element, ItemType)
+        assert isinstance(list.type, ListType)
+        assert isinstance(list.type.element, ItemType)
         super().__init__(
-            operands=[list], result_types=[in_tier(list.type.element, Tier.Local)], properties={"kind": KindAttr(kind)}
+            operands=[list],
+            result_types=[in_tier(list.type.element, Tier.Local)],
+            properties={"kind": KindAttr(kind)},
         )
 
     @property
@@ -229,9 +254,13 @@ class ReduceOp(IRDLOperation):
         if not isinstance(element, ItemType):
             raise VerifyException(f"block.reduce: expected a list of items, got {self.list.type}")
         if self.dim_name in element.dims:
-            raise VerifyException(f"block.reduce: the items cannot have an axis over the reduced dim {self.dim_name}, got {element}")
+            raise VerifyException(
+                f"block.reduce: the items cannot have an axis over the reduced {self.dim_name}, got {element}"
+            )
         if self.result.type != in_tier(element, Tier.Local):
-            raise VerifyException(f"block.reduce: the result must be {in_tier(element, Tier.Local)}, got {self.result.type}")
+            raise VerifyException(
+                f"block.reduce: the result must be {in_tier(element, Tier.Local)}, got {self.result.type}"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -252,5 +281,3 @@ class ReduceOp(IRDLOperation):
         printer.print_operand(self.list)
         print_attributes(printer, self)
         print_types(printer, (self.list,))
-
-

@@ -22,7 +22,7 @@ def parse_operand_types(parser: Parser, operands: Sequence[UnresolvedOperand]) -
     position = parser.pos
     parser.parse_punctuation(":")
     types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-    return parser.resolve_operands(operands, types, position)
+    return list(parser.resolve_operands(operands, types, position))
 
 
 def parse_attributes(parser: Parser) -> dict[str, Attribute]:
@@ -50,7 +50,7 @@ def print_attributes(printer: Printer, op: Operation) -> None:
 
 
 def parse_axes(parser: Parser) -> AxesAttr:
-    """The dims of a tensor's axes: `[M, (H, E), 1]`, a product of dims in parentheses, `1` for an axis without a dim."""
+    """The dims of a tensor's axes, `[M, (H, E), 1]`: a product in parentheses, `1` where there is none."""
 
     def dim() -> str:
         return parser.parse_identifier(context_msg=" as the name of a dim")

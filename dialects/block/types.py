@@ -1,7 +1,7 @@
 """Types and attributes of the `block` dialect: dims, tiers, items and lists.
 
-An *item* is a block, a vector or a scalar; it lives in a tier. A *list* holds items or lists along one dim, and always lives in
-the global tier.
+An *item* is a block, a vector or a scalar; it lives in a tier. A *list* holds items or lists along one dim,
+and always lives in the global tier.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from enum import auto
 from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
-from xdsl.ir import Attribute, EnumAttribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import (
+    Attribute,
+    ParametrizedAttribute,
+    SpacedOpaqueSyntaxAttribute,
+    TypeAttribute,
+)
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -42,7 +48,8 @@ class TierAttr(EnumAttribute[Tier], SpacedOpaqueSyntaxAttribute):
 class Kind(StrEnum):
     """How a map collects one of its results over its iterations.
 
-    `stack` makes a list; `sum`, `max` and `min` reduce items; `any` takes the value of any iteration, all being equal.
+    `stack` makes a list; `sum`, `max` and `min` reduce items; `any` takes the value of any iteration, all
+    being equal.
     """
 
     Stack = auto()
@@ -63,7 +70,7 @@ class KindAttr(EnumAttribute[Kind], SpacedOpaqueSyntaxAttribute):
 
 
 class Blocking(StrEnum):
-    """How a dim is cut: into blocks of some size, not at all, or into single elements without an axis of their own."""
+    """How a dim is cut: into blocks, not at all, or into single elements without an axis of their own."""
 
     Blocked = auto()
     Whole = auto()
@@ -77,10 +84,11 @@ class BlockingAttr(EnumAttribute[Blocking], SpacedOpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class DimAttr(ParametrizedAttribute):
-    """One iteration axis: `#block.dim<1024, block = 64>`, `#block.dim<?>`, `#block.dim<16, whole>`, `#block.dim<8, batch>`.
+    """One iteration axis: `#block.dim<1024, block = 64>`, `#block.dim<?>`, `#block.dim<16, whole>`,
+    `#block.dim<8, batch>`.
 
-    `extent` is in elements, `UNKNOWN` where it comes with the arrays; `size` is the block size in elements, 0 where it is not
-    chosen yet. The last block of a dim may be ragged.
+    `extent` is in elements, `UNKNOWN` where it comes with the arrays; `size` is the block size in elements, 0
+    where it is not chosen yet. The last block of a dim may be ragged.
     """
 
     name = "block.dim"
@@ -131,7 +139,9 @@ class DimAttr(ParametrizedAttribute):
             if parser.parse_optional_punctuation("?") is not None:
                 extent = UNKNOWN
             else:
-                extent = parser.parse_integer(allow_boolean=False, context_msg=" as the extent of a dim, or `?`")
+                extent = parser.parse_integer(
+                    allow_boolean=False, context_msg=" as the extent of a dim, or `?`"
+                )
             size, blocking = 0, Blocking.Blocked
             if parser.parse_optional_punctuation(",") is not None:
                 if parser.parse_optional_keyword("whole") is not None:
@@ -163,7 +173,9 @@ def _check_dim_name(what: str, name: str) -> None:
 
 def _check_element_type(what: str, element_type: Attribute) -> None:
     if not is_element_type(element_type):
-        raise VerifyException(f"{what}: element type must be f16, bf16, f32, f64, i1, i32 or i64, got {element_type}")
+        raise VerifyException(
+            f"{what}: element type must be f16, bf16, f32, f64, i1, i32 or i64, got {element_type}"
+        )
 
 
 class _Item(ParametrizedAttribute, TypeAttribute):
@@ -173,7 +185,7 @@ class _Item(ParametrizedAttribute, TypeAttribute):
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The dims of the item's axes: rows and columns of a block, the one axis of a vector, none of a scalar."""
+        """The dims of the item's axes: rows and columns of a block, one of a vector, none of a scalar."""
         raise NotImplementedError
 
     def print_inside(self, printer: Printer, *, with_tier: bool) -> None:
@@ -209,7 +221,7 @@ def _parse_item(parser: AttrParser, count: int, *, with_tier: bool) -> list[Attr
 
 @irdl_attr_definition
 class BlockType(_Item):
-    """A two-dimensional tile, rows over one dim and columns over another: `!block.block<M x K x f32, global>`."""
+    """A tile with rows over one dim and columns over another: `!block.block<M x K x f32, global>`."""
 
     name = "block.block"
     KEYWORD = "block"
@@ -225,7 +237,9 @@ class BlockType(_Item):
         _check_dim_name(self.name, self.rows.data)
         _check_dim_name(self.name, self.cols.data)
         if self.rows == self.cols:
-            raise VerifyException(f"{self.name}: rows and columns must be two dims, got {self.rows.data} for both")
+            raise VerifyException(
+                f"{self.name}: rows and columns must be two dims, got {self.rows.data} for both"
+            )
         _check_element_type(self.name, self.element_type)
 
     @property
@@ -288,12 +302,17 @@ class ScalarType(_Item):
 
 
 ItemType: TypeAlias = BlockType | VectorType | ScalarType
-_ITEMS: dict[str, tuple[type[ItemType], int]] = {"block": (BlockType, 2), "vector": (VectorType, 1), "scalar": (ScalarType, 0)}
+_ITEMS: dict[str, tuple[type[ItemType], int]] = {
+    "block": (BlockType, 2),
+    "vector": (VectorType, 1),
+    "scalar": (ScalarType, 0),
+}
 
 
 @irdl_attr_definition
 class ListType(ParametrizedAttribute, TypeAttribute):
-    """A list in global memory: `!block.list<M, K, block<M x K x f32>>` is a list over M of lists over K of blocks.
+    """A list in global memory: `!block.list<M, K, block<M x K x f32>>` is a list over M of lists over K of
+    blocks.
 
     The items of a list are in global memory too; their prefix `!block.` and their tier go without saying.
     """
@@ -308,7 +327,9 @@ class ListType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         _check_dim_name(self.name, self.dim.data)
         if isinstance(self.element, ItemType) and is_local(self.element):
-            raise VerifyException(f"{self.name}: the items of a list are in the global tier, got {self.element}")
+            raise VerifyException(
+                f"{self.name}: the items of a list are in the global tier, got {self.element}"
+            )
         if not isinstance(self.element, ItemType | ListType):
             raise VerifyException(f"{self.name}: a list holds items or lists, got {self.element}")
         if isinstance(self.element, ListType) and self.dim.data in self.element.dims:
@@ -366,7 +387,7 @@ class ListType(ParametrizedAttribute, TypeAttribute):
 
 
 AxesAttr: TypeAlias = ArrayAttr[ArrayAttr[StringAttr]]
-"""The dims of each axis of a tensor: none for an axis of extent 1 without a dim, several where an axis is a product of dims."""
+"""The dims of each axis of a tensor: none for an axis of extent 1, several for a product of dims."""
 
 
 def is_local(item: Attribute) -> bool:
@@ -405,7 +426,7 @@ def item_type(dims: Sequence[str], element_type: Attribute, tier: Tier = Tier.Lo
 
 
 def list_type(dims: Sequence[str], item: ItemType) -> ListType | ItemType:
-    """The nested list over `dims` (outermost first) of an item in global memory; the item itself where there is no dim."""
+    """The nested list over `dims` (outermost first) of an item in global memory; the item for no dims."""
     result: ListType | ItemType = in_tier(item, Tier.Global)
     for dim in reversed(dims):
         result = ListType(dim, result)

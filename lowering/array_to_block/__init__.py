@@ -21,7 +21,8 @@ from .plan import make_plan
 class ArrayToBlockPass(ModulePass):
     """Turn each array operation into its own nest of maps over lists of blocks.
 
-    Needs `array-decompose` first: composites, and what cannot be blocked, stay operations on arrays between the nests.
+    Needs `array-decompose` first: composites, and what cannot be blocked, stay operations on arrays between
+    the nests.
     """
 
     name = "array-to-block"
@@ -40,7 +41,9 @@ def lower_function(function: FuncOp) -> None:
     old = function.body.block
     if not analysis.iterations:
         return
-    plan = make_plan(analysis, [value for op in old.ops if op in analysis.opaque for value in _outer_values(op)])
+    plan = make_plan(
+        analysis, [value for op in old.ops if op in analysis.opaque for value in _outer_values(op)]
+    )
     new = Block(arg_types=old.arg_types)
     for before, after in zip(old.args, new.args, strict=True):
         after.name_hint, after.location = before.name_hint, before.location
@@ -60,7 +63,13 @@ def lower_function(function: FuncOp) -> None:
 def _outer_values(op: Operation) -> list[SSAValue]:
     """The values of the enclosing block that an operation uses, inside its regions too."""
     inside = {value for inner in op.walk() for value in inner.results}
-    inside |= {argument for inner in op.walk() for region in inner.regions for b in region.blocks for argument in b.args}
+    inside |= {
+        argument
+        for inner in op.walk()
+        for region in inner.regions
+        for b in region.blocks
+        for argument in b.args
+    }
     return [value for inner in op.walk() for value in inner.operands if value not in inside]
 
 

@@ -1,8 +1,10 @@
-"""Which dims a function has: the iteration space of every array operation, and the axes of every array, as axis classes.
+"""Which dims a function has: the iteration space of every array operation, and the axes of every array, as
+axis classes.
 
-Array operations fall into four groups. *Computations* (matmul, element-wise, reduce) become nests of maps. *Views* (transpose,
-reshape, broadcast) only rename axes. *Generators* (iota, splat constants) have no operands and are computed where they are used.
-Anything else is *opaque*: it stays an operation on arrays, and its results are sources like the function's arguments.
+Array operations fall into four groups. *Computations* (matmul, element-wise, reduce) become nests of maps.
+*Views* (transpose, reshape, broadcast) only rename axes. *Generators* (iota, splat constants) have no
+operands and are computed where they are used. Anything else is *opaque*: it stays an operation on arrays, and
+its results are sources like the function's arguments.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from ...dialects import array
 from ...dialects.array.shapes import DYNAMIC, shape_of
@@ -37,8 +40,9 @@ def _nodes(shape: Sequence[int]) -> list[Axis]:
 class Iteration:
     """The iteration space of a computation.
 
-    `parallel` has the axes of the result (an axis without nodes has extent 1), `reduced` the axes that are summed over, and
-    `operands` for each operand the iteration axes that its own axes follow (none where it is broadcast).
+    `parallel` has the axes of the result (an axis without nodes has extent 1), `reduced` the axes that are
+    summed over, and `operands` for each operand the iteration axes that its own axes follow (none where it is
+    broadcast).
     """
 
     space: Space
@@ -73,7 +77,7 @@ class Analysis:
         return self.names.leaf(dim).role is Role.Batch
 
     def nest_order(self, dims: Sequence[str]) -> tuple[str, ...]:
-        """Dims in the global order of nests: those that nothing reduces first (rows outside heads), then as they were met."""
+        """Dims in the global order of nests: first those that nothing reduces (rows outside heads)."""
         return tuple(sorted(set(dims), key=self._rank))
 
     def _rank(self, dim: str) -> tuple[bool, bool, int]:
@@ -87,10 +91,11 @@ def is_splat_constant(op: Operation) -> bool:
 
 
 def _broadcast_axes(operand: Sequence[int], result: Sequence[int], nodes: Sequence[Axis]) -> list[Axis]:
-    """The iteration axes of an operand that is broadcast, numpy's way, to `result`, whose axes are `nodes`."""
+    """The iteration axes of an operand that is broadcast, numpy's way, to `result` with axes `nodes`."""
     skipped = len(result) - len(operand)
     return [
-        [] if extent == 1 and result[skipped + axis] != 1 else nodes[skipped + axis] for axis, extent in enumerate(operand)
+        [] if extent == 1 and result[skipped + axis] != 1 else nodes[skipped + axis]
+        for axis, extent in enumerate(operand)
     ]
 
 
@@ -125,8 +130,11 @@ class _Builder:
                 self.view(op, [source[axis] for axis in op.perm.get_values()])
             case array.BroadcastOp():
                 source, shape, result = self.analysis.axes[op.input], shape_of(op.input), shape_of(op.result)
-                kept = [[] if a == 1 and b != 1 else axis for a, b, axis in zip(shape[::-1], result[::-1], source[::-1], strict=False)]
-                self.view(op, [[] for _ in range(len(result) - len(shape))] + kept[::-1])
+                kept: list[Axis] = [
+                    [] if a == 1 and b != 1 else axis
+                    for a, b, axis in zip(shape[::-1], result[::-1], source[::-1], strict=False)
+                ]
+                self.view(op, [*([] for _ in range(len(result) - len(shape))), *kept[::-1]])
             case array.ReshapeOp():
                 axes = self.reshaped(op)
                 self.opaque(op) if axes is None else self.view(op, axes)
@@ -146,7 +154,12 @@ class _Builder:
         self.analysis.axes[op.results[0]] = axes
 
     def computation(
-        self, op: Operation, space: Space, parallel: list[Axis], reduced: list[Node], operands: list[list[Axis]]
+        self,
+        op: Operation,
+        space: Space,
+        parallel: list[Axis],
+        reduced: list[Node],
+        operands: list[list[Axis]],
     ) -> None:
         for node in (*(node for axis in parallel for node in axis), *reduced):
             self.classes.join_space(node, space)
@@ -156,9 +169,13 @@ class _Builder:
 
     def visit_elementwise(self, op: array.ElementwiseOp) -> None:
         shape = op.shape
-        # An axis of extent 1 over which no operand has a dim (a statistic with its dim kept) needs none either.
+        # An axis of extent 1 without a dim in all operands (a statistic with its dim kept) needs none either.
         with_dim = {
-            axis - len(own) for value in op.inputs for own in [self.analysis.axes[value]] for axis in range(len(own)) if own[axis]
+            axis - len(own)
+            for value in op.inputs
+            for own in [self.analysis.axes[value]]
+            for axis in range(len(own))
+            if own[axis]
         }
         axes = [
             axis if shape[position] != 1 or position - len(shape) in with_dim else []
@@ -203,13 +220,19 @@ class _Builder:
             if len(inputs) == 1 and len(outputs) == 1:
                 axes[outputs[0]] = source[inputs[0]]
             elif len(inputs) == 1 and len(outputs) > 1 and source[inputs[0]]:
-                factors = {axis: Node(None if result[axis] == DYNAMIC else result[axis]) for axis in outputs if result[axis] != 1}
+                factors = {
+                    axis: Node(None if result[axis] == DYNAMIC else result[axis])
+                    for axis in outputs
+                    if result[axis] != 1
+                }
                 if not self.factor(source[inputs[0]], list(factors.values())):
                     return None
                 for axis, node in factors.items():
                     axes[axis] = [node]
             elif len(inputs) > 1:
-                if any(not source[axis] and shape[axis] != 1 for axis in inputs) or self.is_generated(op.input):
+                if any(not source[axis] and shape[axis] != 1 for axis in inputs) or self.is_generated(
+                    op.input
+                ):
                     return None
                 axes[outputs[0]] = [node for axis in inputs for node in source[axis]]
         return axes
@@ -236,8 +259,9 @@ class _Builder:
     def unify_uses(self, block: Block) -> None:
         """Make each use of an array follow the array's own dims wherever that is possible.
 
-        From the last use to the first: where two uses cannot both follow, the one nearer to the arguments gives way and is
-        computed anew along its own dims, or viewed anew. Arguments come last, for another view of them costs nothing.
+        From the last use to the first: where two uses cannot both follow, the one nearer to the arguments
+        gives way and is computed anew along its own dims, or viewed anew. Arguments come last, for another
+        view of them costs nothing.
         """
         uses = [
             (value, axes)
@@ -258,7 +282,9 @@ class _Builder:
                 continue
             nodes = [*(node for axis in iteration.parallel for node in axis), *iteration.reduced]
             for leaf in reversed(self.classes.leaves(nodes)):
-                if leaf.role is None and not self.classes.attempt(lambda leaf=leaf: self.classes.require_role(leaf, Role.Block)):
+                if leaf.role is None and not self.classes.attempt(
+                    lambda leaf=leaf: self.classes.require_role(leaf, Role.Block)
+                ):
                     self.classes.require_role(leaf, Role.Batch)
 
     def name_dims(self, block: Block) -> None:
@@ -278,11 +304,10 @@ class _Builder:
 
     def wanted_names(self, argument: int) -> list[list[str]]:
         attributes = self.function.arg_attrs
-        if attributes is None:
+        if attributes is None or argument >= len(attributes.data):
             return []
-        own = attributes.data[argument]
-        wanted = own.data.get(DIM_NAMES) if isinstance(own, DictionaryAttr) else None
-        if not isinstance(wanted, ArrayAttr):
+        wanted = attributes.data[argument].data.get(DIM_NAMES)
+        if not isa(wanted, ArrayAttr):
             return []
         return [name.data.split("*") if isinstance(name, StringAttr) else [] for name in wanted.data]
 

@@ -1,9 +1,10 @@
-"""Which axes of which arrays are one dim: a union-find over axes that may be refused, with products and roles.
+"""Which axes of which arrays are one dim: a union-find over axes that may be refused, with products and
+roles.
 
-An axis of an array is a sequence of *nodes* (several where a reshape merged axes, none for an axis of extent 1 that nothing
-iterates over). A node may be cut into factors by a reshape; a node without factors is a *leaf*, and a class of unified leaves
-becomes a dim. A union is refused, and undone, where it would make two iteration axes of one operation the same dim, a batch dim
-a blocked one, or give an item a third axis.
+An axis of an array is a sequence of *nodes* (several where a reshape merged axes, none for an axis of extent
+1 that nothing iterates over). A node may be cut into factors by a reshape; a node without factors is a
+*leaf*, and a class of unified leaves becomes a dim. A union is refused, and undone, where it would make two
+iteration axes of one operation the same dim, a batch dim a blocked one, or give an item a third axis.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Refused(Exception):
 class Space:
     """The iteration axes of one operation.
 
-    `limited` holds where each item that the operation handles has all blocked axes of the space, so that there may be two at most.
+    `limited` holds where each item that the operation handles has all blocked axes of the space, so that
+    there may be two at most.
     """
 
     limited: bool

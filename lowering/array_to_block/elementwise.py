@@ -1,24 +1,31 @@
 """Element-wise regions as operators on items.
 
-Each scalar operation becomes the structural operator that means the same on items, where there is one (a product with a
-statistic of the rows is a `row_scale`), and a `block.elementwise` of its own otherwise. What depends on no item (constants,
-indices) is computed inside the regions that use it.
+Each scalar operation becomes the structural operator that means the same on items, where there is one (a
+product with a statistic of the rows is a `row_scale`), and a `block.elementwise` of its own otherwise. What
+depends on no item (constants, indices) is computed inside the regions that use it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import final
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import block
 from ...dialects.scalar import is_float
 
-Scalar = Callable[["RegionWriter"], SSAValue]
-"""Writes the computation of a scalar that depends on no item into a region."""
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scalar:
+    """A scalar that depends on no item: `write` writes its computation into a region."""
+
+    write: Callable[[RegionWriter], SSAValue]
+
 
 Value = SSAValue | Scalar
 """What a scalar of an array region becomes: an item, or a scalar that is computed where it is needed."""
@@ -38,7 +45,7 @@ class RegionWriter:
     def scalar(self, scalar: Scalar) -> SSAValue:
         known = self._written.get(scalar)
         if known is None:
-            known = self._written[scalar] = scalar(self)
+            known = self._written[scalar] = scalar.write(self)
         return known
 
 
@@ -50,7 +57,7 @@ def dims_of(item: SSAValue) -> tuple[str, ...]:
 
 @dataclass
 class ItemWriter:
-    """Writes operators on items into a block. `dims` are the axes, in order, of the items that are being computed."""
+    """Writes operators on items into a block; `dims` are the axes, in order, of the items being computed."""
 
     block: Block
     dims: tuple[str, ...]
@@ -68,7 +75,7 @@ class ItemWriter:
         dims: tuple[str, ...] | None = None,
         hint: str | None = None,
     ) -> SSAValue:
-        """A `block.elementwise` over the items among `operands`, with the axes of all of them unless `dims` says otherwise."""
+        """A `block.elementwise` over the items among `operands`, with axes `dims` or else all of theirs."""
         items: list[SSAValue] = []
         for value in operands:
             if isinstance(value, SSAValue) and value not in items:
@@ -81,12 +88,15 @@ class ItemWriter:
             argument.name_hint = item.name_hint
         writer = RegionWriter(body)
         arguments = [
-            body.args[items.index(value)] if isinstance(value, SSAValue) else writer.scalar(value) for value in operands
+            body.args[items.index(value)] if isinstance(value, SSAValue) else writer.scalar(value)
+            for value in operands
         ]
         body.add_op(block.YieldOp(function(writer, arguments)))
         return self.add(block.ElementwiseOp(items, Region(body), block.item_type(dims, element_type)), hint)
 
-    def materialize(self, value: Value, element_type: Attribute, dims: tuple[str, ...], hint: str | None = None) -> SSAValue:
+    def materialize(
+        self, value: Value, element_type: Attribute, dims: tuple[str, ...], hint: str | None = None
+    ) -> SSAValue:
         """An item with exactly the axes `dims`; what has fewer is broadcast."""
         if isinstance(value, SSAValue) and dims_of(value) == dims:
             return value
@@ -97,7 +107,9 @@ class ItemWriter:
         return self.elementwise(
             [value],
             element_type,
-            lambda region, arguments: region.write(name.create(operands=arguments, result_types=[element_type])),
+            lambda region, arguments: region.write(
+                name.create(operands=arguments, result_types=[element_type])
+            ),
             hint=hint,
         )
 
@@ -106,17 +118,17 @@ class ItemWriter:
 
     def reciprocal(self, value: SSAValue) -> SSAValue:
         element_type = block.element_type_of(value.type)
-        assert is_float(element_type)
+        assert isinstance(element_type, AnyFloat)
 
         def divide(region: RegionWriter, arguments: list[SSAValue]) -> SSAValue:
-            one = region.write(arith.ConstantOp(FloatAttr(1.0, element_type)))  # pyright: ignore[reportArgumentType]
+            one = region.write(arith.ConstantOp(FloatAttr(1.0, element_type)))
             return region.write(arith.DivfOp(one, arguments[0]))
 
         return self.elementwise([value], element_type, divide, hint="inv")
 
 
 def _arrange(a: SSAValue, b: SSAValue) -> str | None:
-    """How two items of float combine: `same` axes, `row`/`col` for a block and a vector, `outer`, or None for none of these."""
+    """How items combine: `same` axes, a block and a vector by its `row`s or `col`umns, `outer`, or None."""
     dims_a, dims_b = dims_of(a), dims_of(b)
     if dims_a == dims_b:
         return "same"
@@ -158,12 +170,15 @@ def _combine(writer: ItemWriter, op: Operation, a: SSAValue, b: SSAValue) -> SSA
 def _copy(op: Operation, operands: Sequence[SSAValue]) -> Operation:
     """The same scalar operation on other operands."""
     return type(op).create(
-        operands=operands, result_types=op.result_types, properties=op.properties.copy(), attributes=op.attributes.copy()
+        operands=operands,
+        result_types=op.result_types,
+        properties=op.properties.copy(),
+        attributes=op.attributes.copy(),
     )
 
 
 def _scalar(op: Operation, operands: Sequence[Scalar]) -> Scalar:
-    return lambda region: region.write(_copy(op, [region.scalar(operand) for operand in operands]))
+    return Scalar(lambda region: region.write(_copy(op, [region.scalar(operand) for operand in operands])))
 
 
 def _wants_index(body: Block, items: set[SSAValue]) -> bool:
@@ -201,7 +216,8 @@ def _translate(op: Operation, operands: list[Value], writer: ItemWriter) -> Valu
     result = op.results[0]
     if not scalars and len(operands) == 2 and is_float(result.type):
         a, b = operands
-        assert isinstance(a, SSAValue) and isinstance(b, SSAValue)
+        assert isinstance(a, SSAValue)
+        assert isinstance(b, SSAValue)
         combined = _combine(writer, op, a, b)
         if combined is not None:
             combined.name_hint = result.name_hint
@@ -216,7 +232,7 @@ def _translate(op: Operation, operands: list[Value], writer: ItemWriter) -> Valu
 
 def _whole_region(body: Block, inputs: Sequence[Value], yielded: SSAValue, writer: ItemWriter) -> SSAValue:
     def write(region: RegionWriter, arguments: list[SSAValue]) -> SSAValue:
-        values = dict(zip(body.args, arguments, strict=True))
+        values: dict[SSAValue, SSAValue] = dict(zip(body.args, arguments, strict=True))
         for op in body.ops:
             if op.results:
                 values[op.results[0]] = region.write(_copy(op, [values[operand] for operand in op.operands]))

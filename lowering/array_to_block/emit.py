@@ -1,4 +1,4 @@
-"""Writes the nests of a plan: maps over the parallel dims, maps and reductions over the reduced ones, items inside."""
+"""Writes the nests of a plan: maps over parallel dims, maps and reductions over reduced ones, and items."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ class Emitter:
     body: Block
     arrays: dict[SSAValue, SSAValue]
     lists: dict[tuple[Whole, Layout], SSAValue] = field(default_factory=dict[tuple[Whole, Layout], SSAValue])
-    views: dict[tuple[SSAValue, Spec, Layout], SSAValue] = field(default_factory=dict[tuple[SSAValue, Spec, Layout], SSAValue])
+    views: dict[tuple[SSAValue, Spec, Layout], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, Spec, Layout], SSAValue]
+    )
 
     def emit(self, nest: Nest) -> None:
         """Write one nest at the end of the body."""
@@ -107,7 +109,9 @@ class Emitter:
         assert isinstance(owner, Operation)
         spec = self.analysis.spec(value)
         provider = self.plan.resolve(value, spec)
-        same_elements = isinstance(provider, Whole) and {d for axis in provider.spec for d in axis} == {d for axis in spec for d in axis}
+        same_elements = isinstance(provider, Whole) and {d for axis in provider.spec for d in axis} == {
+            d for axis in spec for d in axis
+        }
         if isinstance(provider, Whole) and same_elements and _covers(value, spec):
             nest = self.plan.nests[provider]
             op: Operation = block.AssembleOp(self.lists[provider, nest.layout], spec, array_type(value))
@@ -127,7 +131,7 @@ class Emitter:
 
 
 def _covers(value: SSAValue, spec: Spec) -> bool:
-    """Whether the dims of each axis make up its extent: they do unless the array is broadcast along an axis."""
+    """Whether the dims of each axis make up its extent: not so where the array is broadcast along an axis."""
     return all(axis or extent == 1 for axis, extent in zip(spec, array_type(value).get_shape(), strict=True))
 
 
@@ -154,7 +158,9 @@ class _NestWriter:
         nest = self.nest.layout.nest
         if level == len(nest):
             return _store(body, self._finish(body, self._reduced(body, 0, operands)))
-        value = self._map(body, nest[level], operands, lambda inner, values: self._parallel(inner, level + 1, values))
+        value = self._map(
+            body, nest[level], operands, lambda inner, values: self._parallel(inner, level + 1, values)
+        )
         if self.hint:
             value.name_hint = self._subscripted(self.hint, nest[:level])
         return value
@@ -170,22 +176,29 @@ class _NestWriter:
         )
         parts.name_hint = "parts"
         op = self.nest.op
-        op = block.ReduceOp(_REDUCTIONS[op.kind.data] if isinstance(op, array.ReduceOp) else block.Kind.Sum, parts)
+        op = block.ReduceOp(
+            _REDUCTIONS[op.kind.data] if isinstance(op, array.ReduceOp) else block.Kind.Sum, parts
+        )
         body.add_op(op)
         op.result.name_hint = self.hint
         return op.result
 
     def _map(
-        self, body: Block, dim: str, operands: Sequence[Source], write: Callable[[Block, Sequence[Source]], SSAValue]
+        self,
+        body: Block,
+        dim: str,
+        operands: Sequence[Source],
+        write: Callable[[Block, Sequence[Source]], SSAValue],
     ) -> SSAValue:
-        """A map over `dim` that stacks what `write` puts into its body; lists over `dim` are mapped, others captured."""
+        """A map over `dim` that stacks what `write` yields; lists over `dim` are mapped, others captured."""
         elements: dict[SSAValue, SSAValue] = {}
         inner = Block()
         for value in operands:
-            if isinstance(value, SSAValue) and isinstance(value.type, block.ListType) and value not in elements:
-                if value.type.dim.data == dim:
-                    elements[value] = inner.insert_arg(value.type.element, len(inner.args))
-                    self._name_element(value, elements[value], dim)
+            if not isinstance(value, SSAValue) or value in elements:
+                continue
+            if isinstance(value.type, block.ListType) and value.type.dim.data == dim:
+                elements[value] = inner.insert_arg(value.type.element, len(inner.args))
+                self._name_element(value, elements[value], dim)
         values = [elements.get(value, value) if isinstance(value, SSAValue) else value for value in operands]
         inner.add_op(block.YieldOp(write(inner, values)))
         op = block.MapOp(dim, list(elements), [block.Kind.Stack], Region(inner))

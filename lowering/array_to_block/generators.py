@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType, f32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, f32, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.hints import isa
 
 from ...dialects import array, block
 from ...dialects.array.core import bit_width
 from ...dialects.array.shapes import element_type_of
-from ...dialects.scalar import is_float
 from .elementwise import ItemWriter, RegionWriter, Scalar, dims_of
 from .plan import Generated
 
@@ -19,16 +19,13 @@ def generator(provided: Generated) -> Scalar:
     op = provided.op
     match op:
         case array.ConstantOp():
-            return lambda region: region.write(arith.ConstantOp(_splat_value(op.value)))
+            value = next(iter(op.value.iter_attrs()))
+            return Scalar(lambda region: region.write(arith.ConstantOp(value)))
         case array.IotaOp():
             dims = provided.spec[op.axis.value.data]
-            return lambda region: _index(region, dims, element_type_of(op.result))
+            return Scalar(lambda region: _index(region, dims, element_type_of(op.result)))
         case _:
             raise AssertionError(f"{op.name} generates nothing")
-
-
-def _splat_value(value: DenseIntOrFPElementsAttr) -> Attribute:
-    return next(iter(value.iter_attrs()))
 
 
 def _index(region: RegionWriter, dims: tuple[str, ...], element_type: Attribute) -> SSAValue:
@@ -43,8 +40,9 @@ def _index(region: RegionWriter, dims: tuple[str, ...], element_type: Attribute)
         index = inner
     if index is None:
         index = region.write(arith.ConstantOp(IntegerAttr(0, i64)))
-    if isinstance(element_type, IntegerType):
+    if isa(element_type, IntegerType):
         return _to_integer(region, index, element_type)
+    assert isinstance(element_type, AnyFloat)
     return region.write(arith.SIToFPOp(_to_integer(region, index, i64), element_type))
 
 
@@ -63,15 +61,12 @@ def cast(writer: ItemWriter, item: SSAValue, element_type: Attribute) -> SSAValu
 
     def write(region: RegionWriter, arguments: list[SSAValue]) -> SSAValue:
         argument = arguments[0]
-        op: Operation
-        if is_float(element_type):
+        if isinstance(element_type, AnyFloat):
             if not wider and bit_width(source) == bit_width(element_type):
                 # f16 and bf16 are no subsets of each other.
                 argument = region.write(arith.ExtFOp(argument, f32))
-            op = (arith.ExtFOp if wider else arith.TruncFOp)(argument, element_type)  # pyright: ignore[reportArgumentType]
-        else:
-            assert isinstance(element_type, IntegerType)
-            op = arith.ExtSIOp(argument, element_type) if wider else arith.TruncIOp(argument, element_type)
-        return region.write(op)
+            return region.write((arith.ExtFOp if wider else arith.TruncFOp)(argument, element_type))
+        assert isa(element_type, IntegerType)
+        return region.write((arith.ExtSIOp if wider else arith.TruncIOp)(argument, element_type))
 
     return writer.elementwise([item], element_type, write, dims_of(item), item.name_hint)

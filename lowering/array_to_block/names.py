@@ -53,4 +53,9 @@ class DimNames:
         for name in candidates:
             if name not in self._leaves:
                 return name
-        return next(name for number in count(2) for base in candidates if (name := f"{base}{number}") not in self._leaves)
+        return next(
+            name
+            for number in count(2)
+            for base in candidates
+            if (name := f"{base}{number}") not in self._leaves
+        )

@@ -1,8 +1,10 @@
-"""Which nests to emit, and in which layouts: demands travel from the results of a function back to its arguments.
+"""Which nests to emit, and in which layouts: demands travel from the results of a function back to its
+arguments.
 
-A computation is emitted once for each *spec* in which it is demanded (the dims of its axes): once, but where one array is read
-along two sets of dims. It is emitted in one layout (order of its list's nest, order of its items' axes), the one that is asked for
-most often; whoever wants another reads the array through another view.
+A computation is emitted once for each *spec* in which it is demanded (the dims of its axes): once, but where
+one array is read along two sets of dims. It is emitted in one layout (order of its list's nest, order of its
+items' axes), the one that is asked for most often; whoever wants another reads the array through another
+view.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Viewed:
-    """A demand for an array that exists as such (an argument, or a result assembled for the purpose), cut along `spec`."""
+    """A demand for an array that exists as such (an argument or an assembled result), cut along `spec`."""
 
     value: SSAValue
     spec: Spec
@@ -103,13 +105,17 @@ class Plan:
     def demand_source(self, value: SSAValue) -> None:
         """Note that `value` is viewed as an array; computations are assembled for that in their own dims."""
         owner = value.owner
-        if isinstance(owner, Operation) and (owner in self.analysis.iterations or owner in self.analysis.views):
+        if isinstance(owner, Operation) and (
+            owner in self.analysis.iterations or owner in self.analysis.views
+        ):
             self.demand_array(value)
 
     def default_layout(self, spec: Spec) -> Layout:
         """The layout of a list that goes into an array: the axes of its items in the array's order."""
         dims = _dims(spec)
-        return Layout(self.analysis.nest_order(dims), tuple(dim for dim in dims if not self.analysis.is_batch(dim)))
+        return Layout(
+            self.analysis.nest_order(dims), tuple(dim for dim in dims if not self.analysis.is_batch(dim))
+        )
 
     def demand(self, key: Whole, layout: Layout) -> None:
         nest = self.nests.get(key)
@@ -121,7 +127,7 @@ class Plan:
         nest.demands.append(layout)
 
     def propagate(self) -> None:
-        """Choose the layout of each demanded nest and demand its operands, from the last operation to the first."""
+        """Choose the layout of each demanded nest and demand its operands, from the last to the first."""
         while self._queue:
             _, _, nest = heappop(self._queue)
             nest.layout = Counter(nest.demands).most_common(1)[0][0]
@@ -130,11 +136,13 @@ class Plan:
     def _plan_operands(self, nest: Nest) -> None:
         iteration = self.analysis.iterations[nest.op]
         renamed = self._renaming(nest.key)
-        rename = lambda dims: tuple(renamed.get(dim, dim) for dim in dims)  # noqa: E731
         nest.reduced = self.analysis.nest_order(self.analysis.dims(iteration.reduced))
         order = (*nest.layout.nest, *nest.reduced)
         for position, value in enumerate(nest.op.operands):
-            spec = tuple(rename(self.analysis.dims(axis)) for axis in iteration.operands[position])
+            spec = tuple(
+                tuple(renamed.get(dim, dim) for dim in self.analysis.dims(axis))
+                for axis in iteration.operands[position]
+            )
             provider = self.resolve(value, spec)
             dims = set(_dims(provider.spec))
             layout = Layout(
@@ -183,10 +191,14 @@ class Plan:
         return Viewed(value, spec)
 
     def _generated(self, value: SSAValue, spec: Spec) -> Generated | None:
-        return Generated(value.owner, spec) if isinstance(value.owner, Operation) and value.owner in self.analysis.generators else None
+        return (
+            Generated(value.owner, spec)
+            if isinstance(value.owner, Operation) and value.owner in self.analysis.generators
+            else None
+        )
 
     def _through_view(self, op: Operation, spec: Spec) -> Spec | None:
-        """The spec of a view's operand, given the spec of its result; None where the operand cannot be cut that way."""
+        """The spec of a view's operand, given that of its result; None where it cannot be cut that way."""
         match op:
             case array.TransposeOp():
                 inner: list[tuple[str, ...]] = [()] * len(spec)

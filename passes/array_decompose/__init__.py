@@ -1,8 +1,8 @@
 """`array-decompose`: composite array operations become core operations.
 
-Softmax is the numerically safe one (maximum, difference, exponential, sum, quotient), layer_norm takes the variance
-of the centred row. Statistics and exponentials of 16-bit floats are computed in f32. A row of `array.attention`
-whose scores are all -inf gives NaN in the decomposed form, where the contract of the operation says 0.
+Softmax is the numerically safe one (maximum, difference, exponential, sum, quotient), layer_norm takes the
+variance of the centred row. Statistics and exponentials of 16-bit floats are computed in f32. A row of
+`array.attention` whose scores are all -inf gives NaN when decomposed, where the operation's contract says 0.
 """
 
 from dataclasses import dataclass

@@ -10,9 +10,17 @@ from ...dialects.scalar_builder import ScalarBuilder
 from .expansion import Expansion
 
 
+def _relu(s: ScalarBuilder, x: SSAValue) -> SSAValue:
+    return s.maximum(x, s.constant(0.0, x.type))
+
+
 def _sigmoid(s: ScalarBuilder, x: SSAValue) -> SSAValue:
     one = s.constant(1.0, x.type)
     return s.divide(one, s.add(one, s.exp(s.negate(x))))
+
+
+def _silu(s: ScalarBuilder, x: SSAValue) -> SSAValue:
+    return s.multiply(x, _sigmoid(s, x))
 
 
 def _half(s: ScalarBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:
@@ -38,9 +46,7 @@ class DecomposeRelu(RewritePattern):
     def match_and_rewrite(self, op: ReluOp, rewriter: PatternRewriter, /) -> None:
         expansion = Expansion(op, rewriter)
         expansion.type = expansion.element_type  # a maximum rounds nothing
-        expansion.finish(
-            expansion.elementwise("relu", [op.input], lambda s, x: s.maximum(x, s.constant(0.0, x.type)))
-        )
+        expansion.finish(expansion.elementwise("relu", [op.input], _relu))
 
 
 class DecomposeSigmoid(RewritePattern):
@@ -58,11 +64,7 @@ class DecomposeSilu(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SiluOp, rewriter: PatternRewriter, /) -> None:
         expansion = Expansion(op, rewriter)
-        expansion.finish(
-            expansion.elementwise(
-                "silu", [op.input], lambda s, x: s.multiply(x, _sigmoid(s, x)), expansion.element_type
-            )
-        )
+        expansion.finish(expansion.elementwise("silu", [op.input], _silu, expansion.element_type))
 
 
 class DecomposeGelu(RewritePattern):

@@ -14,11 +14,17 @@ from .expansion import Expansion
 def _split_heads(expansion: Expansion, hint: str, value: SSAValue, groups: int) -> SSAValue:
     """[..., H, X, Y] as [..., H/groups, groups, X, Y]; a single head stays one (extents 1, 1)."""
     *batch, heads, rows, columns = shape_of(value)
-    if heads == 1:
-        split = (1, 1)
-    else:
-        split = (heads if heads == DYNAMIC else heads // groups, groups)
+    outer = heads if heads in (1, DYNAMIC) else heads // groups
+    split = (outer, 1 if heads == 1 else groups)
     return expansion.insert(hint, ReshapeOp(value, (*batch, *split, rows, columns)))
+
+
+def _masked(s: ScalarBuilder, x: SSAValue, keep: SSAValue) -> SSAValue:
+    return s.select(keep, x, s.constant(-math.inf, x.type))
+
+
+def _causal(s: ScalarBuilder, x: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
+    return _masked(s, x, s.compare_integers("sle", column, row))
 
 
 class DecomposeAttention(RewritePattern):
@@ -51,34 +57,30 @@ class DecomposeAttention(RewritePattern):
         """Scale, bias, mask and causal mask, each where it is asked for."""
         scale = op.scale_value
         if scale != 1.0:
-            scores = expansion.elementwise(
-                "scaled", [scores], lambda s, x: s.multiply(x, s.constant(scale, expansion.type))
-            )
+            scores = expansion.multiply_by("scaled", scores, scale)
         if op.bias is not None:
             bias = self._aligned(expansion, "bias_groups", op.bias, groups)
             scores = expansion.elementwise("biased", [scores, bias], ScalarBuilder.add)
         if op.mask is not None:
             mask = self._aligned(expansion, "mask_groups", op.mask, groups)
-            scores = expansion.elementwise(
-                "masked",
-                [scores, mask],
-                lambda s, x, keep: s.select(keep, x, s.constant(-math.inf, expansion.type)),
-            )
+            scores = expansion.elementwise("masked", [scores, mask], _masked)
         return self._causal(expansion, scores) if op.causal is not None else scores
 
     def _aligned(self, expansion: Expansion, hint: str, value: SSAValue, groups: int) -> SSAValue:
         """A bias or mask in the shape of grouped scores."""
-        return _split_heads(expansion, hint, value, groups) if groups > 1 and len(shape_of(value)) > 2 else value
+        return (
+            _split_heads(expansion, hint, value, groups) if groups > 1 and len(shape_of(value)) > 2 else value
+        )
 
     def _causal(self, expansion: Expansion, scores: SSAValue) -> SSAValue:
         rank = len(shape_of(scores))
         rows, columns = shape_of(scores)[-2:]
         row = IotaOp(rank - 2, like=scores) if rows == DYNAMIC else IotaOp(0, TensorType(i32, (rows, 1)))
-        column = IotaOp(rank - 1, like=scores) if columns == DYNAMIC else IotaOp(1, TensorType(i32, (1, columns)))
+        column = (
+            IotaOp(rank - 1, like=scores) if columns == DYNAMIC else IotaOp(1, TensorType(i32, (1, columns)))
+        )
         return expansion.elementwise(
             "causal",
             [scores, expansion.insert("row", row), expansion.insert("column", column)],
-            lambda s, x, i, j: s.select(
-                s.compare_integers("sle", j, i), x, s.constant(-math.inf, expansion.type)
-            ),
+            _causal,
         )

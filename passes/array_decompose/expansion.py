@@ -58,7 +58,19 @@ class Expansion:
         """`value` in the computing type."""
         if element_type_of(value) == self.type:
             return value
-        return self.elementwise("wide", [value], lambda scalars, x: x)
+
+        def body(s: ScalarBuilder, x: SSAValue) -> SSAValue:
+            return x
+
+        return self.elementwise("wide", [value], body)
+
+    def multiply_by(self, hint: str, value: SSAValue, factor: float) -> SSAValue:
+        """`value` times a constant."""
+
+        def body(s: ScalarBuilder, x: SSAValue) -> SSAValue:
+            return s.multiply(x, s.constant(factor, x.type))
+
+        return self.elementwise(hint, [value], body)
 
     def reduce(self, kind: str, value: SSAValue, axis: int) -> SSAValue:
         """Sum or maximum over one axis, which stays with extent 1."""
@@ -69,11 +81,13 @@ class Expansion:
         total = self.reduce("sum", value, -1)
         extent = shape_of(value)[-1]
         if extent != DYNAMIC:
-            return self.elementwise(hint, [total], lambda s, x: s.multiply(x, s.constant(1 / extent, self.type)))
+            return self.multiply_by(hint, total, 1 / extent)
         count = self.insert("extent", ExtentOp(value, -1, self.type))
-        return self.elementwise(
-            hint, [total, count], lambda s, x, k: s.multiply(x, s.divide(s.constant(1.0, self.type), k))
-        )
+
+        def body(s: ScalarBuilder, x: SSAValue, k: SSAValue) -> SSAValue:
+            return s.multiply(x, s.divide(s.constant(1.0, x.type), k))
+
+        return self.elementwise(hint, [total, count], body)
 
     def softmax(self, value: SSAValue, axis: int) -> SSAValue:
         """The numerically safe softmax along `axis`, rounded to the element type."""

@@ -19,9 +19,11 @@ class DecomposeSoftmax(RewritePattern):
 
 def _reciprocal_deviation(expansion: Expansion, mean_square: SSAValue, epsilon: float) -> SSAValue:
     """1 / sqrt(mean_square + epsilon)."""
-    return expansion.elementwise(
-        "rstd", [mean_square], lambda s, x: s.rsqrt(s.add(x, s.constant(epsilon, expansion.type)))
-    )
+
+    def body(s: ScalarBuilder, x: SSAValue) -> SSAValue:
+        return s.rsqrt(s.add(x, s.constant(epsilon, x.type)))
+
+    return expansion.elementwise("rstd", [mean_square], body)
 
 
 def _square(s: ScalarBuilder, x: SSAValue) -> SSAValue:
@@ -29,7 +31,7 @@ def _square(s: ScalarBuilder, x: SSAValue) -> SSAValue:
 
 
 class DecomposeLayerNorm(RewritePattern):
-    """layer_norm(x) = (x - mean) * rsqrt(mean((x - mean)^2) + eps) * scale + shift: two passes over the row."""
+    """layer_norm(x) = (x - mean) * rsqrt(mean((x - mean)^2) + eps) * scale + shift."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: LayerNormOp, rewriter: PatternRewriter, /) -> None:

@@ -41,7 +41,7 @@ class ArrayProgram:
 
     def __repr__(self) -> str:
         shapes = ", ".join(str(array.shape) for array in self.inputs)
-        return f"ArrayProgram(inputs of shapes {shapes})\n{self.module}"
+        return f"ArrayProgram(inputs of shapes {shapes})\n{self.module!s}"
 
 
 def assert_close(actual: Sequence[Array], expected: Sequence[Array], rtol: float = 1e-9) -> None:

@@ -1,10 +1,10 @@
-"""`array-decompose` against the composites' own numpy formulas, through the interpreter of core operations."""
+"""`array-decompose` against the composites' own numpy formulas, through the interpreter of core ops."""
 
 import warnings
 
-import ml_dtypes
 import numpy as np
 import pytest
+from array_evaluation import DTYPES, evaluate
 from bb.dialects.array import (
     AttentionOp,
     GeluOp,
@@ -19,25 +19,9 @@ from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.passes.array_decompose import ArrayDecomposePass
-from bb.runtime.array_interpreter import evaluate_array_op
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 
-COMPOSITES = (
-    *(SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp),
-)
-DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
-
-
-def evaluate(module, arrays, float64):
-    """The results of the module's only function."""
-    function = next(op for op in module.ops if isinstance(op, FuncOp))
-    values = dict(zip(function.body.block.args, arrays, strict=True))
-    for op in function.body.block.ops:
-        operands = [values[operand] for operand in op.operands]
-        if isinstance(op, ReturnOp):
-            return operands
-        values.update(zip(op.results, evaluate_array_op(op, operands, float64=float64), strict=True))
-    raise AssertionError("no return")
+COMPOSITES = (SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp)
 
 
 def program(line, operands, element, result=0, dynamic=()):
@@ -53,7 +37,8 @@ def program(line, operands, element, result=0, dynamic=()):
     types = {name: text(axes, type) for name, axes, type in operands}
     out = list(types.values())[result] if isinstance(result, int) else text(result, None)
     arguments = ", ".join(f"%{name}: {type}" for name, type in types.items())
-    source = f"func.func @f({arguments}) -> {out} {{ %r = {line.format(out=out, **types)} func.return %r : {out} }}"
+    line = line.format(out=out, **types)
+    source = f"func.func @f({arguments}) -> {out} {{ %r = {line} func.return %r : {out} }}"
     module = parse_module(source, "test.mlir", make_context())
     verify(module)
     return module
@@ -147,8 +132,8 @@ def test_float64(case, dynamic):
     line, operands, result = CASES[case]
     module = program(line, operands, "f32", result, DYNAMIC[dynamic])
     arrays = inputs(operands, "f64")
-    (expected,) = evaluate(module, arrays, True)
-    (got,) = evaluate(decomposed(module), arrays, True)
+    (expected,) = evaluate(module, "f", arrays, float64=True)
+    (got,) = evaluate(decomposed(module), "f", arrays, float64=True)
     assert got.dtype == np.float64
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
@@ -165,9 +150,11 @@ def test_own_dtype(case, element):
     arrays = inputs(operands, element)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (exact,) = evaluate(module, [a if a.dtype == bool else a.astype(np.float64) for a in arrays], True)
-        (direct,) = evaluate(module, arrays, False)
-        (got,) = evaluate(decomposed(module), arrays, False)
+        (exact,) = evaluate(
+            module, "f", [a if a.dtype == bool else a.astype(np.float64) for a in arrays], float64=True
+        )
+        (direct,) = evaluate(module, "f", arrays, float64=False)
+        (got,) = evaluate(decomposed(module), "f", arrays, float64=False)
     for array in (direct, got):
         assert array.dtype == DTYPES[element]
         np.testing.assert_allclose(
@@ -190,5 +177,5 @@ def test_names_and_locations():
 def test_extreme_logits_stay_finite():
     module = program("array.softmax %x axis 1 : {x}", [("x", rows(2, 3), None)], "f16")
     x = np.array([[6e4, -6e4, 0], [-6e4, -6e4, -6e4]], np.float16)
-    (got,) = evaluate(decomposed(module), [x], False)
+    (got,) = evaluate(decomposed(module), "f", [x], float64=False)
     np.testing.assert_allclose(got.astype(float), [[1, 0, 0], [1 / 3] * 3], atol=1e-3)

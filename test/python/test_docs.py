@@ -1,10 +1,10 @@
 """Every fenced snippet in README.md and docs/*.md runs.
 
 - ``python``: all of a page's snippets are executed in order, in one namespace.
-- ``console`` and ``sh``: lines that start with ``$ `` run in the repository's root, with the interpreter's own
-  tools first on PATH; a trailing ``\\`` continues a line. Where output follows, it must match; ``...`` stands for
-  any text within a line or, alone on a line, for any number of lines. A command must succeed; one that
-  is meant to fail says so with a last line ``[exit status N]``.
+- ``console`` and ``sh``: lines that start with ``$ `` run in the repository's root, with the interpreter's
+  own tools first on PATH; a trailing ``\\`` continues a line. Where output follows, it must match; ``...``
+  stands for any text within a line or, alone on a line, for any number of lines. A command must succeed;
+  one that is meant to fail says so with a last line ``[exit status N]``.
 - ``mlir``: must parse and verify.
 - ``text``: is left alone. No other language may be used.
 """

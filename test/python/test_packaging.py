@@ -18,9 +18,10 @@ def source_files() -> list[Path]:
     """Every file that the installed package must hold, relative to the repository."""
     found = [ROOT / "__init__.py", ROOT / "py.typed"]
     for folder in FOLDERS:
-        found += [
-            path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
-        ]
+        for path in (ROOT / folder).rglob("*"):
+            made = any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(ROOT).parts)
+            if path.is_file() and not made:
+                found.append(path)
     return sorted(path.relative_to(ROOT) for path in found)
 
 

@@ -154,14 +154,14 @@ def test_run_returns_the_module_and_calls_back():
 
 def test_the_input_is_verified_even_without_passes():
     module = parse_module(TWICE.replace("func.return %y : i32", "func.return"))
-    with pytest.raises(OpError, match="'func.return' op Expected arguments"):
+    with pytest.raises(OpError, match=r"'func\.return' op Expected arguments"):
         PassPipeline().run(module)
 
 
 def test_failures_name_the_pass(registered: None):
-    with pytest.raises(PassError, match="^pass 'options': no thanks$"):
+    with pytest.raises(PassError, match=r"^pass 'options': no thanks$"):
         PassPipeline("options{label=refuse}").run(parse_module(TWICE))
-    with pytest.raises(OpError, match="t.mlir:5:3: pass 'options' left an invalid program: 'func.return' op"):
+    with pytest.raises(OpError, match=r"t\.mlir:5:3: pass 'options' left an invalid program: 'func\.return'"):
         PassPipeline("options{label=break}").run(parse_module(TWICE, "t.mlir"))
     with pytest.raises(KeyError) as crash:
         PassPipeline("options{label=crash}").run(parse_module(TWICE))
