@@ -1,0 +1,116 @@
+"""Blockbuster: a compiler that fuses whole-array inference programs into a few block programs.
+
+``bb.parse`` reads a program, ``bb.PassPipeline`` changes it, ``bb.run`` executes it; ``bb.array`` and
+``bb.block`` hold the operations, ``bb.ArrayFunction`` and ``bb.BlockFunction`` build programs from Python.
+Importing ``bb`` imports neither numpy nor xDSL: each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .dialects import array as array
+    from .dialects import block as block
+    from .dialects.builder import Array as Array
+    from .dialects.builder import ArrayFunction as ArrayFunction
+    from .dialects.builder import BlockFunction as BlockFunction
+    from .dialects.builder import build as build
+    from .dialects.context import make_context as make_context
+    from .dialects.diagnostics import OpError as OpError
+    from .dialects.verification import verify as verify
+    from .lowering.pipelines import PassError as PassError
+    from .lowering.pipelines import PassPipeline as PassPipeline
+    from .lowering.pipelines import PipelineError as PipelineError
+    from .lowering.pipelines import register_pass as register_pass
+    from .lowering.pipelines import register_rule as register_rule
+    from .lowering.programs import ProgramError as ProgramError
+    from .lowering.programs import parse as parse
+    from .runtime.api import random_inputs as random_inputs
+    from .runtime.api import run as run
+    from .runtime.interpreter import InputError as InputError
+    from .runtime.interpreter import InterpreterError as InterpreterError
+    from .runtime.interpreter import Run as Run
+    from .runtime.interpreter import interpret as interpret
+
+    __version__: str
+
+_HOMES: dict[str, str] = {
+    "Array": "dialects.builder",
+    "ArrayFunction": "dialects.builder",
+    "BlockFunction": "dialects.builder",
+    "InputError": "runtime.interpreter",
+    "InterpreterError": "runtime.interpreter",
+    "OpError": "dialects.diagnostics",
+    "PassError": "lowering.pipelines",
+    "PassPipeline": "lowering.pipelines",
+    "PipelineError": "lowering.pipelines",
+    "ProgramError": "lowering.programs",
+    "Run": "runtime.interpreter",
+    "build": "dialects.builder",
+    "interpret": "runtime.interpreter",
+    "make_context": "dialects.context",
+    "parse": "lowering.programs",
+    "random_inputs": "runtime.api",
+    "register_pass": "lowering.pipelines",
+    "register_rule": "lowering.pipelines",
+    "run": "runtime.api",
+    "verify": "dialects.verification",
+}
+"""Where each public name is defined; modules themselves are in `_MODULES`."""
+
+_MODULES: dict[str, str] = {"array": "dialects.array", "block": "dialects.block"}
+
+# Spelt out, because type checkers and star imports read it.
+__all__ = [
+    "Array",
+    "ArrayFunction",
+    "BlockFunction",
+    "InputError",
+    "InterpreterError",
+    "OpError",
+    "PassError",
+    "PassPipeline",
+    "PipelineError",
+    "ProgramError",
+    "Run",
+    "__version__",
+    "array",
+    "block",
+    "build",
+    "interpret",
+    "make_context",
+    "parse",
+    "random_inputs",
+    "register_pass",
+    "register_rule",
+    "run",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        value: object = import_module(f".{_MODULES[name]}", __name__)
+    elif name in _HOMES:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    elif name == "__version__":
+        value = _version()
+    else:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("bb-compiler")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "0+unknown"

@@ -25,8 +25,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken
 
 from .context import make_context
 from .diagnostics import did_you_mean
@@ -37,6 +39,18 @@ _DenseElement = IntegerType | IndexType | AnyFloat | ComplexType
 
 MOST_DENSE_ELEMENTS = 2**24
 """Largest ``dense<..>`` literal: xDSL expands a splat to a list, so a short text can ask for any memory."""
+
+
+class _Lexer(MLIRLexer):
+    # xDSL's pattern lacks the possessive "+" signs: for a quote that is never closed it takes exponential time.
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+    def _lex_string_literal(self, start_pos: int) -> MLIRToken:
+        try:
+            return super()._lex_string_literal(start_pos)
+        except ParseError as error:
+            error.msg = "this string is not closed on its line, or holds an unknown escape sequence"
+            raise
 
 
 class LocatedParser(Parser):
@@ -53,7 +67,8 @@ class LocatedParser(Parser):
         self._file = StringAttr(name)
         self._op_names: list[Span | None] = []
         self._first_uses: dict[str, Span] = {}
-        super().__init__(ctx, text, name)
+        super().__init__(ctx, "", name)
+        self._parser_state = ParserState(_Lexer(Input(text, name)))
 
     # Locations
 

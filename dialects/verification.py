@@ -32,6 +32,10 @@ def _verify_op(op: Operation) -> None:
                 raise OpError(op, "has a region that is empty, but expects at least a terminator")
     try:
         op.verify(verify_nested_ops=False)
+        if (dims := op.attributes.get("block.dims")) is not None:
+            from .block.dims import parse_dims  # most programs need no block dialect
+
+            parse_dims(dims)
     except (VerifyException, ValueError) as error:
         raise OpError(op, str(error)) from error
 

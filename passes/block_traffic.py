@@ -1,4 +1,4 @@
-"""The pass ``block-traffic``: what a block program moves between the tiers and computes, as a table or as JSON."""
+"""The pass ``block-traffic``: what a block program moves and computes, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from .traffic_report import QUANTITIES, FunctionTraffic, as_json, quantity, traf
 WIDEST_CELL = 26
 """Columns of a cell after which an expression goes on in the next line."""
 
-LEGEND = "M: extent of dim M in elements; #M: number of its blocks; = a number, where the extents and block sizes are known"
+LEGEND = (
+    "M: extent of dim M in elements; #M: number of its blocks; "
+    "= a number, where the extents and block sizes are known"
+)
 
 
 @dataclass(frozen=True)
 class BlockTrafficPass(ModulePass):
     """Show what each nest loads, stores and computes, as functions of the dims; the program stays as it is.
 
-    ``format`` is ``table`` (comment lines, so that the output is still a program) or ``json``. ``file`` is where it goes
-    instead of standard output; an existing file is replaced whole.
+    ``format`` is ``table`` (comment lines, so that the output is still a program) or ``json``. ``file`` is
+    where it goes instead of standard output; an existing file is replaced whole.
     """
 
     name = "block-traffic"
@@ -77,7 +80,9 @@ def _function_text(function: FunctionTraffic) -> str:
     text = f"{title}: {dims}\n" + _rendered(function)
     if function.uncounted:
         counts = Counter(function.uncounted)
-        listed = ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in counts.items())
+        listed = ", ".join(
+            name if count == 1 else f"{name} ({count} times)" for name, count in counts.items()
+        )
         text += f"not counted, because no block moves in them: {listed}\n"
     return text
 
@@ -105,7 +110,9 @@ def _rendered(function: FunctionTraffic) -> str:
     table.add_section()
     table.add_row("total", *_cells(function, function.total))
     stream = StringIO()
-    console = Console(file=stream, width=10_000, color_system=None, force_terminal=False, highlight=False, markup=False)
+    console = Console(
+        file=stream, width=10_000, color_system=None, force_terminal=False, highlight=False, markup=False
+    )
     console.print(table)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines() if line.strip()) + "\n"
 

@@ -16,7 +16,7 @@ from ..dialects import block
 from .symbolic import Polynomial, Symbol
 from .traffic import Traffic, known_values, traffic_of_function
 
-Json: TypeAlias = "None | int | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "int | str | list[Json] | dict[str, Json] | None"
 
 QUANTITIES: tuple[str, ...] = tuple(field.name for field in fields(Traffic))
 """What is counted: loads, stores, bytes_loaded, bytes_stored, flops."""
@@ -79,7 +79,11 @@ def _report(function: FuncOp) -> FunctionTraffic:
         return ", ".join(names[result] for result in op.results) or op.name
 
     nests = tuple(Nest(name(op), op, traffic) for op, traffic in traffic_of_function(function))
-    uncounted = [op.name for op in function.body.ops if not op.name.startswith("block.") and not isinstance(op, ReturnOp)]
+    uncounted = [
+        op.name
+        for op in function.body.ops
+        if not op.name.startswith("block.") and not isinstance(op, ReturnOp)
+    ]
     return FunctionTraffic(
         function.sym_name.data, block.declared_dims(function) or {}, nests, tuple(uncounted)
     )
@@ -98,7 +102,7 @@ def _printed_names(function: FuncOp) -> dict[SSAValue, str]:
 
 
 def as_json(functions: list[FunctionTraffic]) -> dict[str, Json]:
-    """`{"functions": {name: {dims, nests, total, uncounted}}}`; expressions as text, unknown numbers as null."""
+    """`{"functions": {name: {dims, nests, total, uncounted}}}`; expressions are text."""
     return {"functions": {function.name: _function_json(function) for function in functions}}
 
 
@@ -112,7 +116,8 @@ def _function_json(function: FunctionTraffic) -> Json:
         for name, dim in function.dims.items()
     }
     nests: list[Json] = [
-        {"name": nest.name, "op": nest.op.name, **_traffic_json(function, nest.traffic)} for nest in function.nests
+        {"name": nest.name, "op": nest.op.name, **_traffic_json(function, nest.traffic)}
+        for nest in function.nests
     ]
     return {
         "dims": dims,

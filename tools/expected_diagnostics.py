@@ -16,7 +16,7 @@ from ..dialects.diagnostics import Diagnostic, Place
 _DESIGNATOR = re.compile(
     r"expected-(?P<severity>error|warning)\s*(?:@(?P<at>[+-]\d+|above|below|unknown))?\s*\{\{(?P<text>.*?)\}\}"
 )
-_ATTEMPT = re.compile(r"//.*?\bexpected-[A-Za-z]+")
+_ATTEMPT = re.compile(r"\bexpected-[A-Za-z]+")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def check_expectations(
 
 def _expectations(text: str, file: str, first_line: int) -> tuple[list[Expectation], list[Diagnostic]]:
     lines = text.split("\n")
-    bare = [_ATTEMPT.search(line) is None for line in lines]
+    bare = [_ATTEMPT.search(line.partition("//")[2]) is None for line in lines]
     expectations: list[Expectation] = []
     faults: list[Diagnostic] = []
     for index, line in enumerate(lines):

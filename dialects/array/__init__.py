@@ -16,21 +16,12 @@ from .composite import (
     SoftmaxOp,
 )
 from .core import (
-    ArrayConstants,
-    BroadcastOp,
-    ConcatOp,
-    ConstantOp,
     CustomOp,
     ElementwiseOp,
-    ExtentOp,
-    IotaOp,
     MatmulOp,
     ReduceOp,
     ReductionKind,
     ReductionKindAttr,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
     YieldOp,
     default_accumulator,
 )
@@ -47,6 +38,8 @@ from .shapes import (
     unify,
     unify_shapes,
 )
+from .sources import ArrayConstants, ConstantOp, ExtentOp, IotaOp
+from .views import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
 
 ArrayDialect = Dialect(
     "array",

@@ -3,8 +3,8 @@
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.exceptions import VerifyException
 
-from .core import BroadcastOp, ReshapeOp, TransposeOp
 from .shapes import DYNAMIC, reshape_groups, shape_of
+from .views import BroadcastOp, ReshapeOp, TransposeOp
 
 
 class TransposeOfTranspose(RewritePattern):

@@ -1,18 +1,13 @@
-"""Core operations on whole arrays: few and orthogonal, with numpy's semantics."""
+"""Operations that compute: matmul, elementwise, reduce, custom."""
 
 from collections.abc import Callable, Sequence
 from enum import auto
-from typing import ClassVar, Self
+from typing import Self
 
 from xdsl.builder import Builder
-from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
 from xdsl.dialects.builtin import (
-    AnyFloat,
-    AnyTensorType,
-    DenseIntOrFPElementsAttr,
     FixedBitwidthType,
     FlatSymbolRefAttrConstr,
-    IntegerAttr,
     IntegerType,
     SymbolRefAttr,
     TensorType,
@@ -20,53 +15,37 @@ from xdsl.dialects.builtin import (
     f32,
 )
 from xdsl.dialects.utils import AbstractYieldOperation, EnumAttribute, parse_assignment, print_assignment
-from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
 from xdsl.ir import Attribute, Block, Operation, Region, SpacedOpaqueSyntaxAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
-    AnyAttr,
-    ParamAttrConstraint,
-    VarConstraint,
     irdl_attr_definition,
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
-    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
     result_def,
-    traits_def,
     var_operand_def,
     var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import ConstantLike, HasParent, IsTerminator, Pure
+from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 from xdsl.utils.str_enum import StrEnum
 
-from ..scalar import is_float, verify_scalar_region
-from .base import ARRAY, INTEGER, INTEGERS, ArrayOp, integers
+from ..scalar import is_element_type, is_float, verify_scalar_region
+from .base import ARRAY, INTEGERS, ArrayOp, integers
 from .shapes import (
-    DYNAMIC,
-    AxisGroup,
-    array_type,
     broadcast_error,
     broadcast_shapes,
-    check_axes,
-    concat_shape,
     element_type_of,
     matmul_shape,
     normalize_axis,
     reduce_shape,
-    reshape_groups,
     shape_of,
     shape_text,
-    slice_shape,
-    transpose_shape,
     unknown_extent_axis,
     with_shape,
 )
@@ -87,7 +66,7 @@ def check_accumulator(op: ArrayOp, element_type: Attribute, accumulator: Attribu
     """Raise unless sums of `element_type` may be kept in `accumulator`."""
     if element_type == IntegerType(1):
         raise op.error("cannot add elements of type i1, expected floating point, i32 or i64")
-    same_kind = is_float(element_type) == is_float(accumulator)
+    same_kind = is_element_type(accumulator) and is_float(element_type) == is_float(accumulator)
     wider = same_kind and bit_width(accumulator) > bit_width(element_type)
     if accumulator != element_type and not wider:
         raise op.error(
@@ -367,284 +346,6 @@ class ReduceOp(ArrayOp):
             raise self.error("expected at least one axis")
         self.expect_shape(self.result, reduce_shape(shape_of(self.input), axes, self.keepdims is not None))
         self.expect_element_type(self.result, element_type)
-
-
-@irdl_op_definition
-class BroadcastOp(ArrayOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
-    """Repeats along new leading axes and along axes of extent 1, the numpy way."""
-
-    name = "array.broadcast"
-    input = operand_def(ARRAY)
-    result = result_def(ARRAY)
-    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
-
-    def __init__(self, input: SSAValue | Operation, shape: Sequence[int]):
-        input = SSAValue.get(input)
-        super().__init__(operands=[input], result_types=[with_shape(input, shape)])
-
-    def verify_array(self) -> None:
-        source, target = shape_of(self.input), shape_of(self.result)
-        self.expect_element_type(self.result, element_type_of(self.input))
-        if (problem := broadcast_error(source, target)) is not None:
-            raise self.error(problem)
-        if (axis := unknown_extent_axis([source], target)) is not None:
-            raise self.error(
-                f"result axis {axis} has extent ?, but the operand has no extent ? there to tell it"
-            )
-
-    def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        return (self.input,) if self.input.type == self.result.type else None
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from .canonicalize import BroadcastOfBroadcast
-
-        return (BroadcastOfBroadcast(),)
-
-
-@irdl_op_definition
-class TransposeOp(ArrayOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
-    """Permutes axes: result axis `i` is input axis `perm[i]`."""
-
-    name = "array.transpose"
-    input = operand_def(ARRAY)
-    perm = prop_def(INTEGERS)
-    result = result_def(ARRAY)
-    assembly_format = "$input `perm` $perm attr-dict `:` type($input) `->` type($result)"
-
-    def __init__(self, input: SSAValue | Operation, perm: Sequence[int]):
-        """Negative axes count from the back."""
-        input = SSAValue.get(input)
-        shape = shape_of(input)
-        perm = [normalize_axis(axis, len(shape)) for axis in perm]
-        super().__init__(
-            operands=[input],
-            result_types=[with_shape(input, transpose_shape(shape, perm))],
-            properties={"perm": integers(perm)},
-        )
-
-    def verify_array(self) -> None:
-        self.expect_element_type(self.result, element_type_of(self.input))
-        self.expect_shape(self.result, transpose_shape(shape_of(self.input), self.perm.get_values()))
-
-    def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        perm = self.perm.get_values()
-        return (self.input,) if perm == tuple(range(len(perm))) else None
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from .canonicalize import TransposeOfTranspose
-
-        return (TransposeOfTranspose(),)
-
-
-@irdl_op_definition
-class ReshapeOp(ArrayOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
-    """Splits and merges adjacent axes, inserts and removes axes of extent 1; elements keep their order."""
-
-    name = "array.reshape"
-    input = operand_def(ARRAY)
-    result = result_def(ARRAY)
-    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
-
-    def __init__(self, input: SSAValue | Operation, shape: Sequence[int]):
-        input = SSAValue.get(input)
-        super().__init__(operands=[input], result_types=[with_shape(input, shape)])
-
-    @property
-    def groups(self) -> list[AxisGroup]:
-        """Aligned groups of input and result axes, see `reshape_groups`."""
-        return reshape_groups(shape_of(self.input), shape_of(self.result))
-
-    def verify_array(self) -> None:
-        self.expect_element_type(self.result, element_type_of(self.input))
-        reshape_groups(shape_of(self.input), shape_of(self.result))
-
-    def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        return (self.input,) if self.input.type == self.result.type else None
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from .canonicalize import ReshapeOfReshape
-
-        return (ReshapeOfReshape(),)
-
-
-@irdl_op_definition
-class SliceOp(ArrayOp, HasFolderInterface):
-    """A box of `sizes` elements from `offsets`; a size of -1 is the rest of its axis."""
-
-    name = "array.slice"
-    input = operand_def(ARRAY)
-    offsets = prop_def(INTEGERS)
-    sizes = prop_def(INTEGERS)
-    result = result_def(ARRAY)
-    assembly_format = "$input `offsets` $offsets `sizes` $sizes attr-dict `:` type($input) `->` type($result)"
-
-    def __init__(self, input: SSAValue | Operation, offsets: Sequence[int], sizes: Sequence[int]):
-        input = SSAValue.get(input)
-        super().__init__(
-            operands=[input],
-            result_types=[with_shape(input, slice_shape(shape_of(input), offsets, sizes))],
-            properties={"offsets": integers(offsets), "sizes": integers(sizes)},
-        )
-
-    def verify_array(self) -> None:
-        self.expect_element_type(self.result, element_type_of(self.input))
-        self.expect_shape(
-            self.result, slice_shape(shape_of(self.input), self.offsets.get_values(), self.sizes.get_values())
-        )
-
-    def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        starts_at_zero = not any(self.offsets.get_values())
-        return (self.input,) if starts_at_zero and self._takes_all() else None
-
-    def _takes_all(self) -> bool:
-        extents = zip(shape_of(self.input), self.sizes.get_values(), strict=True)
-        return all(size in (-1, extent) for extent, size in extents)
-
-
-@irdl_op_definition
-class ConcatOp(ArrayOp, HasFolderInterface):
-    """Joins arrays along one axis."""
-
-    name = "array.concat"
-    inputs = var_operand_def(ARRAY)
-    axis = prop_def(INTEGER)
-    result = result_def(ARRAY)
-    assembly_format = "$inputs `axis` $axis attr-dict `:` type($inputs) `->` type($result)"
-
-    def __init__(self, inputs: Sequence[SSAValue | Operation], axis: int):
-        """A negative axis counts from the back."""
-        values = [SSAValue.get(value) for value in inputs]
-        shapes = [shape_of(value) for value in values]
-        if shapes:
-            axis = normalize_axis(axis, len(shapes[0]))
-        shape = concat_shape(shapes, axis)
-        super().__init__(
-            operands=[values],
-            result_types=[with_shape(values[0], shape)],
-            properties={"axis": IntegerAttr(axis, 64)},
-        )
-
-    def verify_array(self) -> None:
-        shape = concat_shape([shape_of(value) for value in self.inputs], self.axis.value.data)
-        for number, value in enumerate(self.inputs):
-            self.expect_element_type(value, element_type_of(self.inputs[0]), f"operand {number}")
-        self.expect_element_type(self.result, element_type_of(self.inputs[0]))
-        self.expect_shape(self.result, shape)
-
-    def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        return (self.inputs[0],) if len(self.inputs) == 1 else None
-
-
-def _check_counting_type(op: ArrayOp, type: Attribute) -> None:
-    if type == IntegerType(1):
-        raise op.error("result has element type i1, expected a type that can count")
-
-
-@irdl_op_definition
-class IotaOp(ArrayOp):
-    """Each element is its own position along `axis`; `like` gives the extents where the result has `?`."""
-
-    name = "array.iota"
-    axis = prop_def(INTEGER)
-    like = opt_operand_def(ARRAY)
-    result = result_def(ARRAY)
-    assembly_format = "`axis` $axis attr-dict (`like` $like^ `:` type($like) `->`) : (`:`)? type($result)"
-
-    def __init__(
-        self, axis: int, type: AnyTensorType | None = None, *, like: SSAValue | Operation | None = None
-    ):
-        """Give `type` for a static iota; with `like`, `type` may be left out (then i32 of the same shape)."""
-        like = SSAValue.get(like) if like is not None else None
-        if type is None:
-            if like is None:
-                raise VerifyException(f"'{self.name}' expected a result type or an array whose shape to take")
-            type = TensorType(IntegerType(32), shape_of(like))
-        axis = normalize_axis(axis, len(type.get_shape()))
-        super().__init__(operands=[like], result_types=[type], properties={"axis": IntegerAttr(axis, 64)})
-
-    def verify_array(self) -> None:
-        _check_counting_type(self, element_type_of(self.result))
-        shape = shape_of(self.result)
-        check_axes(self.name, (self.axis.value.data,), len(shape))
-        if self.like is not None:
-            self.expect_shape(self.result, shape_of(self.like))
-        elif DYNAMIC in shape:
-            raise self.error(f"result has shape {shape_text(shape)}, expected static extents without 'like'")
-
-
-@irdl_op_definition
-class ConstantOp(ArrayOp, HasFolderInterface):
-    """A static array of given values."""
-
-    name = "array.constant"
-    T: ClassVar = VarConstraint("T", ARRAY)
-    value = prop_def(ParamAttrConstraint(DenseIntOrFPElementsAttr, (T, AnyAttr())))
-    result = result_def(T)
-    assembly_format = "$value attr-dict"
-    traits = traits_def(ConstantLike())
-
-    def __init__(self, value: DenseIntOrFPElementsAttr):
-        super().__init__(result_types=[value.type], properties={"value": value})
-
-    def verify_array(self) -> None:
-        if self.value.get_type() != self.result.type:
-            raise self.error(
-                f"result has type {self.result.type}, expected the value's {self.value.get_type()}"
-            )
-
-    def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        return (self.value,)
-
-
-def dense_splat(type: AnyTensorType, value: float) -> DenseIntOrFPElementsAttr:
-    """The dense attribute of a static array type with one value everywhere."""
-    if isa(type, TensorType[AnyFloat]):
-        return DenseIntOrFPElementsAttr.from_list(type, [float(value)])
-    assert isa(type, TensorType[IntegerType])
-    return DenseIntOrFPElementsAttr.from_list(type, [int(value)])
-
-
-class ArrayConstants(ConstantMaterializationInterface):
-    """Lets folders give their results as dense attributes."""
-
-    def materialize_constant(self, value: Attribute, type: Attribute) -> Operation | None:
-        if isa(value, DenseIntOrFPElementsAttr) and value.get_type() == type:
-            return ConstantOp(value)
-        return None
-
-
-@irdl_op_definition
-class ExtentOp(ArrayOp, HasFolderInterface):
-    """The extent of one axis, as an array of rank 0."""
-
-    name = "array.extent"
-    input = operand_def(ARRAY)
-    axis = prop_def(INTEGER)
-    result = result_def(ARRAY)
-    assembly_format = "$input `axis` $axis attr-dict `:` type($input) `->` type($result)"
-
-    def __init__(self, input: SSAValue | Operation, axis: int, element_type: Attribute = f32):
-        """A negative axis counts from the back."""
-        input = SSAValue.get(input)
-        super().__init__(
-            operands=[input],
-            result_types=[TensorType(element_type, [])],
-            properties={"axis": IntegerAttr(normalize_axis(axis, len(shape_of(input))), 64)},
-        )
-
-    def verify_array(self) -> None:
-        check_axes(self.name, (self.axis.value.data,), len(shape_of(self.input)))
-        self.expect_shape(self.result, ())
-        _check_counting_type(self, element_type_of(self.result))
-
-    def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        extent = shape_of(self.input)[self.axis.value.data]
-        if extent == DYNAMIC:
-            return None
-        return (dense_splat(array_type(self.result), extent),)
 
 
 @irdl_op_definition

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FlatSymbolRefAttr, IndexType, SymbolRefAttr
+from xdsl.dialects.builtin import FixedBitwidthType, FlatSymbolRefAttr, IndexType, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -25,13 +25,14 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..scalar import verify_scalar_region
-from .dims import require_declared
-from .structure import MapOp, YieldOp
+from ..scalar import is_float, verify_scalar_region
+from .dims import require_declared, require_item
+from .structure import YieldOp, enclosing_map
 from .syntax import (
     parse_attributes,
     parse_operand_types,
     parse_operands,
+    parse_types_of,
     print_attributes,
     print_operands,
     print_types,
@@ -43,6 +44,7 @@ def _expect_local(op: IRDLOperation, value: SSAValue) -> ItemType:
     type = value.type
     if not isinstance(type, ItemType) or not is_local(type):
         raise VerifyException(f"{op.name}: expected an item in the local tier, got {type}")
+    require_item(op, type)
     return type
 
 
@@ -58,6 +60,19 @@ def _expect_vector(op: IRDLOperation, value: SSAValue) -> VectorType:
     if not isinstance(type, VectorType):
         raise VerifyException(f"{op.name}: expected a vector, got {type}")
     return type
+
+
+def _bits(type: Attribute) -> int:
+    assert isinstance(type, FixedBitwidthType)
+    return type.bitwidth
+
+
+def _require_iterated(op: IRDLOperation, names: tuple[str, ...]) -> None:
+    """Raise VerifyException unless maps around `op` iterate over all these dims, but for whole ones."""
+    dims = require_declared(op, names)
+    for dim in names:
+        if dims and not dims[dim].is_whole and enclosing_map(op, dim) is None:
+            raise VerifyException(f"{op.name}: no enclosing map iterates over {dim}")
 
 
 class LocalOp(IRDLOperation):
@@ -103,6 +118,16 @@ class AccumulatingOp(LocalOp):
     @classmethod
     def infer_accumulated(cls, operands: Sequence[SSAValue], accumulator: Attribute) -> Attribute:
         raise NotImplementedError
+
+    def verify_accumulator(self, element_type: Attribute) -> None:
+        """Raise VerifyException unless sums of `element_type` may be kept in the accumulation type."""
+        accumulator = self.accumulator
+        same_kind = is_float(element_type) == is_float(accumulator)
+        if accumulator != element_type and not (same_kind and _bits(accumulator) > _bits(element_type)):
+            raise VerifyException(
+                f"{self.name}: {element_type} accumulates in {element_type} or a wider type of its kind, "
+                f"got {accumulator}"
+            )
 
     @property
     def accumulator(self) -> Attribute:
@@ -164,7 +189,9 @@ class DotOp(AccumulatingOp):
             )
         if a.element_type != b.element_type:
             raise VerifyException(f"block.dot: element types differ, {a.element_type} and {b.element_type}")
+        _expect_local(self, self.result)
         self.expect_result(BlockType(a.rows.data, b.rows.data, self.accumulator))
+        self.verify_accumulator(a.element_type)
 
 
 @irdl_op_definition
@@ -318,7 +345,7 @@ def _verify_row_reduction(op: LocalOp, operand: SSAValue) -> None:
     type = _expect_local(op, operand)
     if isinstance(type, ScalarType):
         raise VerifyException(f"{op.name}: expected a block or a vector, got {type}")
-    op.expect_result(_without_last_axis(type, element_type_of(op.result.type)))
+    op.expect_result(_without_last_axis(type, _expect_local(op, op.result).element_type))
 
 
 @irdl_op_definition
@@ -340,6 +367,7 @@ class RowSumOp(AccumulatingOp):
 
     def verify_(self) -> None:
         _verify_row_reduction(self, self.operand)
+        self.verify_accumulator(element_type_of(self.operand.type))
 
 
 class RowExtremeOp(LocalOp):
@@ -409,6 +437,8 @@ class ElementwiseOp(IRDLOperation):
             operand = _expect_local(self, value)
             if tuple(dim for dim in result.dims if dim in operand.dims) != operand.dims:
                 raise VerifyException(f"{self.name}: {operand} cannot be broadcast to {result}")
+        given = {dim for value in self.inputs if isinstance(value.type, ItemType) for dim in value.type.dims}
+        _require_iterated(self, tuple(dim for dim in result.dims if dim not in given))
         element_types = [element_type_of(value.type) for value in self.inputs]
         verify_scalar_region(
             self, self.body, element_types, YieldOp, (result.element_type,), allow_index_ops=True
@@ -503,11 +533,7 @@ class IndexOp(DimScalarOp):
             raise VerifyException(
                 f"block.index: {result} has no axis over {dim}, so its elements have no index along it"
             )
-        scope = owner.parent_op()
-        while scope is not None and not (isinstance(scope, MapOp) and scope.dim_name == dim):
-            scope = scope.parent_op()
-        if scope is None and not dims[dim].is_whole:
-            raise VerifyException(f"block.index: no enclosing map iterates over {dim}")
+        _require_iterated(self, (dim,))
 
 
 @irdl_op_definition
@@ -536,8 +562,9 @@ class CustomOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        for value in (*self.inputs, *self.results_):
-            _expect_local(self, value)
+        given = {dim for value in self.inputs for dim in _expect_local(self, value).dims}
+        for value in self.results_:
+            _require_iterated(self, tuple(dim for dim in _expect_local(self, value).dims if dim not in given))
 
     @classmethod
     def parse(cls, parser: Parser) -> CustomOp:
@@ -547,11 +574,10 @@ class CustomOp(IRDLOperation):
         )
         attributes = parse_attributes(parser)
         parser.parse_punctuation(":")
-        position = parser.pos
-        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        inputs = parse_types_of(parser, unresolved, parser.Delimiter.PAREN)
         parser.parse_punctuation("->")
         results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-        op = cls(callback.data, parser.resolve_operands(unresolved, inputs, position), results)
+        op = cls(callback.data, inputs, results)
         op.attributes.update(attributes)
         return op
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
-from .types import DimAttr
+from .types import DimAttr, ItemType, check_dim_name
 
 DIMS = "block.dims"
 """Name of the function's attribute."""
@@ -29,13 +29,14 @@ def declared_dims(op: Operation) -> dict[str, DimAttr] | None:
 
 
 def parse_dims(attribute: object) -> dict[str, DimAttr]:
-    """Read the value of a `block.dims` attribute."""
+    """Read the value of a `block.dims` attribute. Raises VerifyException where it is malformed."""
     if not isinstance(attribute, DictionaryAttr):
         raise VerifyException("block.dims: expected a dictionary of #block.dim")
     dims: dict[str, DimAttr] = {}
     for name, dim in attribute.data.items():
         if not isinstance(dim, DimAttr):
             raise VerifyException(f"block.dims: dim {name} must be a #block.dim, got {dim}")
+        check_dim_name("block.dims", name)
         dims[name] = dim
     return dims
 
@@ -66,3 +67,11 @@ def require_declared(op: Operation, names: tuple[str, ...]) -> dict[str, DimAttr
                 f"{op.name}: dim {name} is not declared in `block.dims` ({', '.join(dims) or 'empty'})"
             )
     return dims
+
+
+def require_item(op: Operation, item: ItemType) -> None:
+    """Raise VerifyException unless the dims of an item are declared and none of them is a batch dim."""
+    dims = require_declared(op, item.dims)
+    for dim in item.dims:
+        if dims and dims[dim].is_batch:
+            raise VerifyException(f"{op.name}: {dim} is a batch dim, items have no axis over it, got {item}")

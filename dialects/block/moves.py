@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .dims import require_declared
+from .dims import require_declared, require_item
 from .syntax import parse_attributes, parse_axes, print_attributes, print_axes
 from .types import AxesAttr, ItemType, ListType, Tier, axes_attr, in_tier, is_local
 
@@ -180,6 +180,7 @@ class MoveOp(IRDLOperation):
         source, result = self.source.type, self.result.type
         if not isinstance(source, ItemType) or source.tier.data is not from_:
             raise VerifyException(f"{self.name}: expected an item in the {from_} tier, got {source}")
+        require_item(self, source)
         if result != in_tier(source, to):
             raise VerifyException(f"{self.name}: the result must be {in_tier(source, to)}, got {result}")
 

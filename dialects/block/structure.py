@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, SymbolRefAttr
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -26,7 +26,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .dims import require_declared
+from .dims import require_declared, require_item
 from .syntax import parse_attributes, parse_operand_types, print_attributes, print_types
 from .types import ItemType, Kind, KindAttr, ListType, Tier, in_tier, is_local
 
@@ -49,6 +49,14 @@ class YieldOp(AbstractYieldOperation[Attribute]):
 def result_type_of(dim: str, kind: Kind, yielded: Attribute) -> Attribute:
     """The type of a map's result, from the kind of the result and the type that the body yields."""
     return ListType(dim, yielded) if kind is Kind.Stack else yielded
+
+
+def enclosing_map(op: Operation, dim: str) -> MapOp | None:
+    """The map over `dim` around an operation, if there is one."""
+    scope = op.parent_op()
+    while scope is not None and not (isinstance(scope, MapOp) and scope.dim_name == dim):
+        scope = scope.parent_op()
+    return scope
 
 
 @irdl_op_definition
@@ -100,11 +108,8 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     def verify_(self) -> None:
         dim, block = self.dim_name, self.body.block
         require_declared(self, (dim,))
-        scope = self.parent_op()
-        while scope is not None:
-            if isinstance(scope, MapOp) and scope.dim_name == dim:
-                raise VerifyException(f"block.map: a map over {dim} stands inside another map over {dim}")
-            scope = scope.parent_op()
+        if enclosing_map(self, dim) is not None:
+            raise VerifyException(f"block.map: a map over {dim} stands inside another map over {dim}")
         if len(block.args) != len(self.inputs):
             raise VerifyException(
                 f"block.map @{dim}: {len(self.inputs)} lists are mapped, "
@@ -146,6 +151,15 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         if kind.reduces and isinstance(yielded, ItemType) and dim in yielded.dims:
             raise VerifyException(
                 f"block.map @{dim}: a result of kind {kind} cannot have an axis over {dim}, got {yielded}"
+            )
+        if kind is Kind.Any and not isinstance(yielded, ItemType | ListType):
+            raise VerifyException(
+                f"block.map @{dim}: a result of kind any is an item or a list, got {yielded}"
+            )
+        if kind is Kind.Any and isinstance(yielded, ItemType | ListType) and dim in yielded.dims:
+            raise VerifyException(
+                f"block.map @{dim}: a result of kind any is the same in every iteration and cannot be "
+                f"over {dim}, got {yielded}"
             )
         expected = result_type_of(dim, kind, yielded)
         if result != expected:
@@ -253,6 +267,8 @@ class ReduceOp(IRDLOperation):
             raise VerifyException(f"block.reduce: the kind must be sum, max or min, got {kind}")
         if not isinstance(element, ItemType):
             raise VerifyException(f"block.reduce: expected a list of items, got {self.list.type}")
+        require_declared(self, (self.dim_name,))
+        require_item(self, element)
         if self.dim_name in element.dims:
             raise VerifyException(
                 f"block.reduce: the items cannot have an axis over the reduced {self.dim_name}, got {element}"

@@ -19,9 +19,20 @@ def parse_operands(parser: Parser) -> list[UnresolvedOperand]:
 
 def parse_operand_types(parser: Parser, operands: Sequence[UnresolvedOperand]) -> list[SSAValue]:
     """`: type, type`, one for each operand."""
-    position = parser.pos
     parser.parse_punctuation(":")
-    types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+    return parse_types_of(parser, operands, parser.Delimiter.NONE)
+
+
+def parse_types_of(
+    parser: Parser, operands: Sequence[UnresolvedOperand], delimiter: Parser.Delimiter
+) -> list[SSAValue]:
+    """The types of `operands`, and the operands of these types."""
+    position = parser.pos
+    types = parser.parse_comma_separated_list(delimiter, parser.parse_type)
+    if len(types) != len(operands):
+        parser.raise_error(
+            f"expected a type for each of {len(operands)} operands, got {len(types)}", position, parser.pos
+        )
     return list(parser.resolve_operands(operands, types, position))
 
 

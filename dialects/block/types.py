@@ -140,7 +140,7 @@ class DimAttr(ParametrizedAttribute):
                 extent = UNKNOWN
             else:
                 extent = parser.parse_integer(
-                    allow_boolean=False, context_msg=" as the extent of a dim, or `?`"
+                    allow_boolean=False, allow_negative=False, context_msg=" as the extent of a dim, or `?`"
                 )
             size, blocking = 0, Blocking.Blocked
             if parser.parse_optional_punctuation(",") is not None:
@@ -166,7 +166,8 @@ class DimAttr(ParametrizedAttribute):
                 printer.print_string(f", {self.blocking.data}")
 
 
-def _check_dim_name(what: str, name: str) -> None:
+def check_dim_name(what: str, name: str) -> None:
+    """Raise VerifyException unless `name` can name a dim."""
     if not name.isidentifier() or not name.isascii() or name in RESERVED_DIM_NAMES:
         raise VerifyException(f"{what}: a dim is named by an identifier other than `x`, got '{name}'")
 
@@ -234,8 +235,8 @@ class BlockType(_Item):
         super().__init__(StringAttr(rows), StringAttr(cols), element_type, TierAttr(tier))
 
     def verify(self) -> None:
-        _check_dim_name(self.name, self.rows.data)
-        _check_dim_name(self.name, self.cols.data)
+        check_dim_name(self.name, self.rows.data)
+        check_dim_name(self.name, self.cols.data)
         if self.rows == self.cols:
             raise VerifyException(
                 f"{self.name}: rows and columns must be two dims, got {self.rows.data} for both"
@@ -265,7 +266,7 @@ class VectorType(_Item):
         super().__init__(StringAttr(dim), element_type, TierAttr(tier))
 
     def verify(self) -> None:
-        _check_dim_name(self.name, self.dim.data)
+        check_dim_name(self.name, self.dim.data)
         _check_element_type(self.name, self.element_type)
 
     @property
@@ -325,7 +326,7 @@ class ListType(ParametrizedAttribute, TypeAttribute):
         super().__init__(StringAttr(dim), element)
 
     def verify(self) -> None:
-        _check_dim_name(self.name, self.dim.data)
+        check_dim_name(self.name, self.dim.data)
         if isinstance(self.element, ItemType) and is_local(self.element):
             raise VerifyException(
                 f"{self.name}: the items of a list are in the global tier, got {self.element}"
@@ -356,14 +357,19 @@ class ListType(ParametrizedAttribute, TypeAttribute):
         with parser.in_angle_brackets():
             element: Attribute | None = None
             while element is None:
-                element = parser.parse_optional_type()
-                if element is None:
-                    word = parser.parse_identifier(context_msg=" as the name of a dim, or an item")
-                    if word in _ITEMS and parser.parse_optional_punctuation("<") is not None:
-                        element = cls._parse_short_item(parser, word)
-                    else:
-                        dims.append(word)
-                        parser.parse_punctuation(",")
+                position = parser.pos
+                # Not a type first: `vector` and dims like `index` name builtin types as well.
+                word = parser.parse_optional_identifier()
+                if word is None:
+                    element = parser.parse_type()
+                elif word in _ITEMS and parser.parse_optional_punctuation("<") is not None:
+                    element = cls._parse_short_item(parser, word)
+                elif parser.parse_optional_punctuation(",") is not None:
+                    dims.append(word)
+                else:
+                    parser.raise_error(
+                        "block.list: expected an item or a list, or a dim and `,`", position, parser.pos
+                    )
         if not dims:
             parser.raise_error("block.list: expected the dim of the list before its element")
         for dim in reversed(dims[1:]):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from bb.dialects.parsing import parse_module
 from hypothesis import strategies as st
+from hypothesis.vendor.pretty import RepresentationPrinter
 from numpy.typing import NDArray
 from program_drafter import MAX_ELEMENTS, Drafter, Scalar, Value
 from xdsl.dialects.builtin import ModuleOp
@@ -42,6 +43,13 @@ class ArrayProgram:
     def __repr__(self) -> str:
         shapes = ", ".join(str(array.shape) for array in self.inputs)
         return f"ArrayProgram(inputs of shapes {shapes})\n{self.module!s}"
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
+        """How hypothesis shows a failing example; by itself it prints every field of every operation."""
+        for number, line in enumerate(repr(self).splitlines()):
+            if number:
+                printer.break_()
+            printer.text(line)
 
 
 def assert_close(actual: Sequence[Array], expected: Sequence[Array], rtol: float = 1e-9) -> None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
+import pytest
 from array_evaluation import evaluate
-from array_programs import ArrayProgram, array_programs, assert_close
+from array_programs import Array, ArrayProgram, array_program_texts, array_programs, assert_close
 from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.passes.array_decompose import ArrayDecomposePass
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
-SETTINGS = settings(
-    derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
 COMPOSITES = {
     f"array.{name}"
     for name in ("softmax", "layer_norm", "rms_norm", "silu", "gelu", "relu", "sigmoid", "attention")
 }
+
+CORE = {
+    f"array.{name}"
+    for name in ("matmul", "elementwise", "reduce", "broadcast", "transpose", "reshape", "slice", "concat")
+} | {"array.iota", "array.constant", "array.extent"}
 
 
 def generic_text(module: ModuleOp) -> str:
@@ -29,7 +33,19 @@ def generic_text(module: ModuleOp) -> str:
     return stream.getvalue()
 
 
-@settings(SETTINGS, max_examples=100)
+def test_strategy_draws_every_operation() -> None:
+    drawn: set[str] = set()
+
+    @settings(max_examples=300)
+    @given(array_program_texts())
+    def collect(program: tuple[str, list[Array]]) -> None:
+        drawn.update(re.findall(r"\barray\.\w+", program[0]))
+
+    collect()
+    assert drawn == CORE | COMPOSITES | {"array.yield"}
+
+
+@pytest.mark.fuzz
 @given(array_programs())
 def test_text_round_trip(program: ArrayProgram) -> None:
     verify(program.module)
@@ -42,7 +58,7 @@ def test_text_round_trip(program: ArrayProgram) -> None:
     assert from_generic.is_structurally_equivalent(program.module)
 
 
-@settings(SETTINGS, max_examples=100)
+@pytest.mark.fuzz
 @given(array_programs())
 def test_decompose_keeps_values(program: ArrayProgram) -> None:
     expected = evaluate(program.module, "program", program.inputs, float64=True)

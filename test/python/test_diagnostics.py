@@ -73,6 +73,17 @@ def test_parse_errors_have_places(text: str, expected: str):
     assert f"{diagnostic.place}: {diagnostic.message}".removeprefix("f.mlir:").startswith(expected)
 
 
+def test_unclosed_strings_are_found_at_once():
+    for text in (f'"{"a" * 10_000}', f'\n"test.op"() {{a = "{"b " * 100}\n}} : () -> ()', r'"\q"'):
+        with pytest.raises(
+            ParseError, match="this string is not closed on its line, or holds an unknown escape"
+        ):
+            parse_module(text)
+    assert ops(parse_module(r'"test.op"() {a = "tab\09 \"q\" \\ \n é"} : () -> ()'))["test.op"].attributes[
+        "a"
+    ]
+
+
 def test_first_line_shifts_every_place():
     assert (
         place(ops(parse_module('\n"test.op"() : () -> ()', "f.mlir", first_line=100))["test.op"])

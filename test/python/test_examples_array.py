@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from array_evaluation import DTYPES, evaluate
+from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
+from bb.passes.array_decompose import ArrayDecomposePass
 from example_programs import EXAMPLES, Case, cases, derived_dims, load, odd_sizes, resized, respell
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
@@ -91,3 +93,14 @@ def test_element_types(case: Case, element_type: str) -> None:
     actual = evaluate(parsed(text, case.name), case.entry, arrays)
     assert all(array.dtype == dtype for array in actual)
     assert_agree(actual, case.expected(arrays), BOUNDS[element_type])
+
+
+@pytest.mark.parametrize("unknown_rows", [False, True], ids=["static", "unknown"])
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_decomposed(case: Case, unknown_rows: bool) -> None:
+    unknown = dict.fromkeys(case.module.DYNAMIC, "?") if unknown_rows else {}
+    module = parsed(respell(case.text, case.module.DIMS, unknown), case.name)
+    ArrayDecomposePass().apply(make_context(), module)
+    verify(module)
+    arrays = case.inputs()
+    assert_agree(evaluate(module, case.entry, arrays, float64=True), case.expected(arrays), 1e-10)

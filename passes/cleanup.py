@@ -1,0 +1,29 @@
+"""What follows from a rewrite without being a law: dead code, loads of what was just stored, unused results and inputs of maps."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from ..dialects import block
+from ..dialects.block.canonicalize import DropDuplicateMapInputs, DropUnusedMapInputs, DropUnusedMapResults, LoadOfStore, PartitionOfAssemble
+
+
+class EraseDead(RewritePattern):
+    """An operation of the dialect whose results nobody uses is erased; all of them are pure."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if op.results and op.name.startswith("block.") and not any(result.uses for result in op.results):
+            rewriter.erase(op)
+
+
+def cleanup_patterns() -> tuple[RewritePattern, ...]:
+    """The patterns, cheapest first."""
+    return (
+        EraseDead(),
+        LoadOfStore(),
+        PartitionOfAssemble(),
+        DropUnusedMapResults(),
+        DropUnusedMapInputs(),
+        DropDuplicateMapInputs(),
+    )

@@ -1,0 +1,213 @@
+"""Phase 2 of fusion: laws to a fixpoint.
+
+Order matters in two places only: whole dims are inlined before anything else, for the delicate laws ask which maps there are; and
+siblings are fused last, when nothing else fires anywhere, for the merged map can stand in the way of a consecutive fusion.
+Everything else reaches one normal form in any order (a test shows it with random orders).
+
+A worklist holds the operations that something near has changed; a sweep over all operations at the end makes sure that nothing
+was missed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
+
+from ..dialects import block
+from .cleanup import cleanup_patterns
+from .facts import Facts
+from .rules.cse import Cse
+from .rules.fuse_sibling_maps import FuseSiblingMaps
+from .rules.inline_whole_dim import InlineWholeDim
+from .rules.law import Law, Observer
+from .rules.table import freely_ordered_laws
+
+REACH = 4
+"""How many users away from a change a law may look at it; a sweep catches what lies further."""
+
+
+class _Worklist:
+    """Operations to look at, each once, first in first out."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Operation] = deque()
+        self._waiting: set[Operation] = set()
+
+    def push(self, op: Operation) -> None:
+        if op not in self._waiting:
+            self._waiting.add(op)
+            self._queue.append(op)
+
+    def pop(self) -> Operation | None:
+        while self._queue:
+            op = self._queue.popleft()
+            if op in self._waiting:
+                self._waiting.discard(op)
+                return op
+        return None
+
+    def drop(self, op: Operation) -> None:
+        self._waiting.discard(op)
+
+
+@dataclass
+class Firings:
+    """How often each law fired."""
+
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    structural: int = 0
+
+    def count(self, law: Law) -> None:
+        self.counts[law.title()] = self.counts.get(law.title(), 0) + 1
+        self.structural += law.structural
+
+
+class _Tee:
+    """Counts firings, and passes them on."""
+
+    def __init__(self, firings: Firings, observer: Observer | None):
+        self.firings = firings
+        self.observer = observer
+
+    def fired(self, law: Law, site: Operation) -> None:
+        self.firings.count(law)
+        if self.observer is not None:
+            self.observer.fired(law, site)
+
+    def refused(self, law: Law, site: Operation, check: object) -> None:
+        """Refusals are collected at the end, from what is left, and not from every visit on the way."""
+
+
+class Normalizer:
+    """Brings one function into normal form.
+
+    `extra` are user rules, tried with the laws. `random` shuffles the laws that may be tried in any order.
+    """
+
+    def __init__(
+        self,
+        function: FuncOp,
+        observer: Observer | None = None,
+        extra: Sequence[RewritePattern] = (),
+        random: Random | None = None,
+        limit: int = 1_000_000,
+    ):
+        self.function = function
+        self.facts = Facts()
+        self.firings = Firings()
+        self.limit = limit
+        self._worklist = _Worklist()
+        tee = _Tee(self.firings, observer)
+        laws = [law(self.facts, tee) for law in freely_ordered_laws()]
+        if random is not None:
+            random.shuffle(laws)
+        self._first = InlineWholeDim(self.facts, tee)
+        self._cse = Cse(self.facts, tee)
+        self._siblings = FuseSiblingMaps(self.facts, tee)
+        self._laws: list[Law] = laws
+        self._patterns = (*cleanup_patterns(), *laws, *extra)
+        self._by_type: dict[type[Operation], list[RewritePattern]] = {}
+
+    def run(self) -> Firings:
+        """Apply the laws until none fires any more."""
+        self._try(self.function, [self._first])
+        while True:
+            self._settle()
+            if not self._fuse_siblings():
+                return self.firings
+
+    def _settle(self) -> None:
+        """Everything but siblings, to a fixpoint."""
+        while True:
+            for op in self.function.body.walk():
+                self._worklist.push(op)
+            fired = self._drain()
+            fired |= self._try(self.function, [self._cse])
+            if not fired:
+                return
+            self._drain()
+
+    def _fuse_siblings(self) -> bool:
+        """Fuse siblings, one pair after the other, with everything that follows nearby."""
+        fired = False
+        for op in list(self.function.body.walk()):
+            while isinstance(op, block.MapOp) and op.parent is not None and self._try(op, [self._siblings]):
+                fired = True
+                self._drain()
+        return fired
+
+    def _drain(self) -> bool:
+        fired = False
+        while (op := self._worklist.pop()) is not None:
+            if op.parent is None:
+                continue
+            if self._try(op, self._patterns_for(op)):
+                fired = True
+                self._worklist.push(op) if op.parent is not None else None
+        return fired
+
+    def _patterns_for(self, op: Operation) -> list[RewritePattern]:
+        kind = type(op)
+        known = self._by_type.get(kind)
+        if known is None:
+            known = self._by_type[kind] = [
+                pattern for pattern in self._patterns if not isinstance(pattern, Law) or issubclass(kind, pattern.anchors)
+            ]
+        return known
+
+    def _try(self, op: Operation, patterns: Sequence[RewritePattern]) -> bool:
+        """Apply the first pattern that matches."""
+        for pattern in patterns:
+            rewriter = PatternRewriter(op)
+            rewriter.extend_from_listener(self._listener())
+            pattern.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                self.limit -= 1
+                if self.limit < 0:
+                    raise RuntimeError("fusion does not end: laws undo each other")
+                return True
+        return False
+
+    def _listener(self) -> PatternRewriterListener:
+        return PatternRewriterListener(
+            operation_insertion_handler=[self._inserted],
+            operation_removal_handler=[self._removed],
+            operation_modification_handler=[self._modified],
+        )
+
+    def _inserted(self, op: Operation) -> None:
+        self.facts.inserted(op)
+        self._touch(op)
+
+    def _modified(self, op: Operation) -> None:
+        self.facts.changed(op)
+        self._touch(op)
+
+    def _removed(self, op: Operation) -> None:
+        self.facts.changed(op)
+        self._worklist.drop(op)
+        for inner in op.walk():
+            for operand in inner.operands:
+                self._touch_maker(operand)
+
+    def _touch_maker(self, value: SSAValue) -> None:
+        maker = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+        if maker is not None:
+            self._worklist.push(maker)
+
+    def _touch(self, op: Operation) -> None:
+        """Look again at a changed operation, at what uses it, and at the map around it."""
+        front = [op]
+        for _ in range(REACH):
+            for changed in front:
+                self._worklist.push(changed)
+            front = [use.operation for changed in front for result in changed.results for use in result.uses]
+        parent = op.parent_op()
+        if isinstance(parent, block.MapOp):
+            self._worklist.push(parent)

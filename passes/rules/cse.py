@@ -1,0 +1,69 @@
+"""What is computed twice is computed once: operators, whole maps, and single results of different maps over one list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects import block
+from ..structural_keys import Interner, Keys
+from .law import Law
+
+
+class Cse(Law[list[tuple[SSAValue, SSAValue]]]):
+    """Matched on a function or a map, for everything inside."""
+
+    name = "cse"
+    law = "A value that is computed a second time, in an operator or as a result of another map over the same lists, is the first one."
+    before = "s = sum over K { row_sum(load(x)) }; t = sum over K { row_sum(load(x)) }"
+    after = "s, used for both"
+    traffic = "the loads of what is not repeated"
+    side_conditions = {"visible": "the first value is visible where the second is used"}
+    anchors = (FuncOp, block.MapOp)
+
+    def sites(self, op: Operation) -> Iterator[list[tuple[SSAValue, SSAValue]]]:
+        pairs = _duplicates(op)
+        if pairs:
+            yield pairs
+
+    def rewrite(self, op: Operation, site: list[tuple[SSAValue, SSAValue]], rewriter: PatternRewriter) -> None:
+        for duplicate, first in site:
+            rewriter.replace_all_uses_with(duplicate, first)
+
+
+def _duplicates(root: Operation) -> list[tuple[SSAValue, SSAValue]]:
+    keys = Keys(Interner())
+    pairs: list[tuple[SSAValue, SSAValue]] = []
+
+    def match(value: SSAValue, key: int, known: dict[int, SSAValue]) -> None:
+        keys.values[value] = key
+        first = known.setdefault(key, value)
+        if first is not value and value.uses:
+            pairs.append((value, first))
+
+    def visit(body: Block, depth: int, outer: dict[int, SSAValue]) -> None:
+        known = dict(outer)
+        for op in body.ops:
+            if isinstance(op, block.MapOp):
+                keys.enter_map(op, depth)
+                visit(op.body.block, depth + 1, known)
+                for result, key in zip(op.results_, keys.leave_map(op, depth), strict=True):
+                    match(result, key, known)
+            elif op.name.startswith("block.") and op.results:
+                keys.name(op, keys.of_op(op))
+                for result in op.results:
+                    match(result, keys.values[result], known)
+            elif op.results:
+                keys.name(op, keys.intern(("other", id(op))))
+
+    depth = -1
+    if isinstance(root, block.MapOp):
+        keys.enter_map(root, depth)
+    visit(root.regions[0].block, depth + 1, {})
+    return pairs
+
+
+LAWS = (Cse,)

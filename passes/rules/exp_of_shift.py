@@ -1,0 +1,47 @@
+"""The exponential of a shifted block is a scaled exponential."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import math
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects import block
+from ..facts import waits_for_reduction
+from .items import copy_elementwise, exponential, shift_of, unary
+from .law import Check, Law, Placer
+
+
+class ExpOfShift(Law[block.RowShiftOp]):
+    """exp(x + c·1ᵀ) = diag(exp c)·exp(x)."""
+
+    name = "exp-of-shift"
+    law = "A row shift under an exponential is a row scale of the exponential."
+    before = "exp(row_shift(x, c))"
+    after = "row_scale(exp(x), exp(c))"
+    traffic = "none; the exponential no longer waits for c (the maximum of a safe softmax)"
+    numerics = "exp(x) can overflow until `block-stabilize` carries it as a pair of significand and exponent"
+    side_conditions = {"demand": "c depends on a reduced result, so that the block would wait for a whole loop"}
+    anchors = (block.ElementwiseOp,)
+    delicate = True
+
+    def sites(self, op: Operation) -> Iterator[block.RowShiftOp]:
+        assert isinstance(op, block.ElementwiseOp)
+        if unary(op.result, math.ExpOp) is not None:
+            shift = shift_of(op.inputs[0])
+            if isinstance(shift, block.RowShiftOp):
+                yield shift
+
+    def checks(self, site: block.RowShiftOp) -> Iterator[Check]:
+        yield Check("demand", waits_for_reduction(site.vector), "the shift does not wait for a reduction, so the exponential need not be freed from it")
+
+    def rewrite(self, op: Operation, site: block.RowShiftOp, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, block.ElementwiseOp)
+        place = Placer(rewriter, op)
+        freed = copy_elementwise(place, op, [site.block])
+        rewriter.replace(op, (), (place(block.RowScaleOp(freed, exponential(place, site.vector))),))
+
+
+LAWS = (ExpOfShift,)

@@ -1,0 +1,71 @@
+"""Two maps over one dim, the second reading what the first stacks, become one map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects import block
+from ..facts import kind_of
+from .law import Check, Law
+from .map_editing import merge_maps
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A map and one that maps one of its results."""
+
+    first: block.MapOp
+    second: block.MapOp
+
+    @property
+    def read(self) -> list[block.Kind | None]:
+        """How the first map collects the results that the second maps."""
+        return [kind_of(value) for value in self.second.inputs if value.owner is self.first]
+
+
+class FuseConsecutiveMaps(Law[Neighbours]):
+    """map d {..y..}; map d (y) {..} → one map."""
+
+    name = "fuse-consecutive-maps"
+    law = "A map over the list that another map over the same dim stacks does its work in the same iteration."
+    before = "y = map M { yield store(f(x)) }; z = map M (y) { g(load(y)) }"
+    after = "y, z = map M { yield store(f(x)), g(f(x)) }"
+    traffic = "one load an iteration less; one store less where nobody else reads y"
+    side_conditions = {
+        "same-dim": "both maps run over one dim",
+        "stacked": "the second map reads elements of stacked results only",
+        "not-captured": "the second map captures nothing of the first, and takes no reduced result of it",
+        "no-other-path": "no operation between them needs the first and is needed by the second",
+    }
+    anchors = (block.MapOp,)
+    structural = True
+
+    def sites(self, op: Operation) -> Iterator[Neighbours]:
+        assert isinstance(op, block.MapOp)
+        producers = dict.fromkeys(value.owner for value in op.inputs)
+        for producer in producers:
+            if isinstance(producer, block.MapOp) and producer.parent is op.parent:
+                yield Neighbours(producer, op)
+
+    def checks(self, site: Neighbours) -> Iterator[Check]:
+        first, second, facts = site.first, site.second, self.facts
+        yield Check(
+            "same-dim",
+            first.dim_name == second.dim_name,
+            f"the maps run over {first.dim_name} and {second.dim_name}",
+        )
+        yield Check("stacked", all(kind is block.Kind.Stack for kind in site.read), "the second map reads a list that every iteration gives whole")
+        captured = [value for value in facts.captured(second) if value.owner is first]
+        names = ", ".join(f"%{value.name_hint}" if value.name_hint else "a value" for value in captured)
+        yield Check("not-captured", not captured, f"every iteration of the second map needs all of {names}")
+        yield Check("no-other-path", not facts.depends(second, first, directly=False), "another operation stands between the maps")
+
+    def rewrite(self, op: Operation, site: Neighbours, rewriter: PatternRewriter) -> None:
+        merge_maps(site.first, site.second, self.facts.between(site.first, site.second), rewriter)
+
+
+LAWS = (FuseConsecutiveMaps,)

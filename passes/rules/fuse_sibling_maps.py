@@ -1,0 +1,51 @@
+"""Two maps over one dim that read one list become one map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects import block
+from .fuse_consecutive_maps import Neighbours
+from .law import Check, Law
+from .map_editing import merge_maps
+
+
+class FuseSiblingMaps(Law[Neighbours]):
+    """map d (x) {..}; map d (x) {..} → one map. Only when no other law fires anywhere."""
+
+    name = "fuse-sibling-maps"
+    law = "Two maps over one dim that read one list and do not need each other are one map."
+    before = "y = map M (x) { f(x) }; z = map M (x) { g(x) }"
+    after = "y, z = map M (x) { f(x), g(x) }"
+    traffic = "the shared list is loaded once; an iteration holds the state of both"
+    side_conditions = {
+        "same-dim": "both maps run over one dim",
+        "independent": "neither map needs the other",
+    }
+    anchors = (block.MapOp,)
+    structural = True
+
+    def sites(self, op: Operation) -> Iterator[Neighbours]:
+        assert isinstance(op, block.MapOp)
+        seen: set[Operation] = {op}
+        for value in dict.fromkeys(op.inputs):
+            for use in value.uses:
+                other = use.operation
+                if isinstance(other, block.MapOp) and other.parent is op.parent and other not in seen:
+                    seen.add(other)
+                    if self.facts.position(op) < self.facts.position(other):
+                        yield Neighbours(op, other)
+
+    def checks(self, site: Neighbours) -> Iterator[Check]:
+        first, second = site.first, site.second
+        yield Check("same-dim", first.dim_name == second.dim_name, f"the maps run over {first.dim_name} and {second.dim_name}")
+        yield Check("independent", not self.facts.depends(second, first), "the second map needs a result of the first")
+
+    def rewrite(self, op: Operation, site: Neighbours, rewriter: PatternRewriter) -> None:
+        merge_maps(site.first, site.second, self.facts.between(site.first, site.second), rewriter)
+
+
+LAWS = (FuseSiblingMaps,)

@@ -1,0 +1,189 @@
+"""Recognising and building the small operators on items that laws speak of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.utils.hints import isa
+
+from ...dialects import block
+from ...dialects.array.core import bit_width
+from ...dialects.block import CoefficientAttr, DimQuantity
+from ...dialects.scalar import EXACT_ATTRIBUTE, is_float
+from .law import Placer
+
+Scale = block.RowScaleOp | block.ColScaleOp
+Shift = block.RowShiftOp | block.ColShiftOp
+
+
+def scale_of(value: SSAValue) -> Scale | None:
+    """The row_scale or col_scale that gives a value."""
+    return value.owner if isinstance(value.owner, Scale) else None
+
+
+def shift_of(value: SSAValue) -> Shift | None:
+    """The row_shift or col_shift that gives a value."""
+    return value.owner if isinstance(value.owner, Shift) else None
+
+
+def is_float_item(value: SSAValue) -> bool:
+    """Whether a value is an item of floats."""
+    return isinstance(value.type, block.ItemType) and is_float(value.type.element_type)
+
+
+def body_ops(op: block.ElementwiseOp) -> list[Operation]:
+    """The scalar operations of an element-wise op, without its yield."""
+    return [inner for inner in op.body.block.ops if inner.results]
+
+
+def constant_of(value: SSAValue) -> float | None:
+    """The number that a scalar constant inside a region stands for, before it is rounded to its type."""
+    owner = value.owner
+    if not isinstance(owner, arith.ConstantOp):
+        return None
+    exact = owner.attributes.get(EXACT_ATTRIBUTE)
+    number = exact if exact is not None else owner.value
+    return number.value.data if isa(number, FloatAttr) else None
+
+
+def unary(value: SSAValue, kind: type[Operation]) -> block.ElementwiseOp | None:
+    """The element-wise op that gives a value, if it applies just the scalar operation `kind` to one item."""
+    owner = value.owner
+    if not isinstance(owner, block.ElementwiseOp) or len(owner.inputs) != 1:
+        return None
+    ops = body_ops(owner)
+    if len(ops) != 1 or not isinstance(ops[0], kind) or owner.inputs[0].type != value.type:
+        return None
+    return owner
+
+
+def through_cast(value: SSAValue) -> SSAValue:
+    """The item behind a mere change of float type; the value itself where there is none."""
+    owner = value.owner
+    if isinstance(owner, block.ElementwiseOp) and len(owner.inputs) == 1:
+        ops = body_ops(owner)
+        if len(ops) == 1 and isinstance(ops[0], arith.ExtFOp | arith.TruncFOp):
+            source, result = owner.inputs[0].type, owner.result.type
+            if isinstance(source, block.ItemType) and isinstance(result, block.ItemType) and source.dims == result.dims:
+                return owner.inputs[0]
+    return value
+
+
+def _elementwise(item: SSAValue, element_type: Attribute, *ops: type[Operation]) -> block.ElementwiseOp:
+    assert isinstance(item.type, block.ItemType)
+    body = block.scalar_block([item])
+    value: SSAValue = body.args[0]
+    for kind in ops:
+        op = kind.create(operands=[value], result_types=[element_type])
+        body.add_op(op)
+        value = op.results[0]
+    body.add_op(block.YieldOp(value))
+    return block.ElementwiseOp([item], Region(body), block.item_type(item.type.dims, element_type))
+
+
+def cast(place: Placer, item: SSAValue, element_type: Attribute) -> SSAValue:
+    """The item in another float type; itself where it has that type."""
+    own = block.element_type_of(item.type)
+    if own == element_type:
+        return item
+    kind = arith.ExtFOp if bit_width(element_type) > bit_width(own) else arith.TruncFOp
+    return place(_elementwise(item, element_type, kind), item.name_hint)
+
+
+def exponential(place: Placer, item: SSAValue) -> SSAValue:
+    """exp of an item."""
+    return place(_elementwise(item, block.element_type_of(item.type), math.ExpOp), "exp")
+
+
+def logarithm(place: Placer, item: SSAValue) -> SSAValue:
+    """log of an item."""
+    return place(_elementwise(item, block.element_type_of(item.type), math.LogOp), "log")
+
+
+def copy_elementwise(place: Placer, op: block.ElementwiseOp, inputs: list[SSAValue]) -> SSAValue:
+    """The same element-wise function of other items of the same types."""
+    return place(op.clone(dict(zip(op.inputs, inputs, strict=True))), op.result.name_hint)
+
+
+def product(place: Placer, *factors: SSAValue) -> SSAValue:
+    """The product of vectors (or scalars) of one type."""
+    return place(block.MonomialOp([(factor, 1) for factor in factors]))
+
+
+def linear(place: Placer, *terms: tuple[CoefficientAttr | Fraction | int, SSAValue]) -> SSAValue:
+    """A linear form."""
+    return place(
+        block.LinearOp([(c if isinstance(c, CoefficientAttr) else CoefficientAttr(c), value) for c, value in terms])
+    )
+
+
+def total(place: Placer, *terms: SSAValue) -> SSAValue:
+    """The sum of vectors (or scalars) of one type."""
+    return linear(place, *((1, term) for term in terms))
+
+
+def uniform(place: Placer, item: SSAValue, value: float) -> SSAValue:
+    """An item like another one, all of whose elements are one number."""
+    assert isinstance(item.type, block.ItemType)
+    element_type = item.type.element_type
+    assert isa(element_type, AnyFloat)
+    constant = arith.ConstantOp(FloatAttr(value, element_type))
+    body = Block([constant, block.YieldOp(constant.result)])
+    return place(block.ElementwiseOp([], Region(body), item.type), item.name_hint)
+
+
+def uniform_value(value: SSAValue) -> float | None:
+    """The number that all elements of an item are, if it is made so."""
+    owner = value.owner
+    if isinstance(owner, block.ElementwiseOp) and not owner.inputs:
+        ops = body_ops(owner)
+        if len(ops) == 1:
+            return constant_of(ops[0].results[0])
+    return None
+
+
+def quantity(op: Operation, name: str, dim: str) -> CoefficientAttr:
+    """A quantity of a dim as a coefficient; the number itself where the program declares it."""
+    declared = (block.declared_dims(op) or {}).get(dim)
+    number: int | None = None
+    if declared is not None and declared.static_extent is not None:
+        extent, size = declared.static_extent, declared.block_size
+        match name:
+            case "extent":
+                number = extent
+            case "blocks":
+                number = None if size is None else -(-extent // size)
+            case _:
+                number = size if size is not None and extent % size == 0 else None
+    if number is None and declared is not None and declared.is_whole:
+        number = {"blocks": 1}.get(name)
+    if number is not None:
+        return CoefficientAttr(number)
+    return CoefficientAttr(1, [DimQuantity(name, dim)])
+
+
+@dataclass(frozen=True)
+class Mask:
+    """An element-wise `select(condition, x, number)` or `select(condition, number, x)`."""
+
+    operand: int
+    """Which operand x is."""
+    number: float
+    looks_at_operand: bool
+    """Whether the condition depends on x itself."""
+
+
+def mask_of(op: block.ElementwiseOp) -> Mask | None:
+    """The mask that an element-wise op is, if it is one."""
+    yielded = op.yield_op.arguments[0].owner
+    if not isinstance(yielded, arith.SelectOp):
+        return None
+    for chosen, other in ((yielded.lhs, yielded.rhs), (yielded.rhs, yielded.lhs)):
+        number = constant_of(other)
+        if number is not None and isinstance(chosen, BlockArgument) and op.inputs[chosen.index].type == op.result.type:
+            return Mask(chosen.index, number, len(list(chosen.uses)) > 1)
+    return None

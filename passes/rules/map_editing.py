@@ -1,0 +1,111 @@
+"""Edits of maps that laws share: more results, more inputs, two maps made one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import block
+from ...dialects.block import Kind
+
+
+def after(op: Operation) -> Operation:
+    """The operation behind one; every block ends in a terminator."""
+    assert op.next_op is not None
+    return op.next_op
+
+
+def insert_before_yield(map_: block.MapOp, op: Operation, rewriter: PatternRewriter) -> SSAValue:
+    """Insert an operation at the end of a map's body; gives its result."""
+    op.location = map_.location
+    rewriter.insert(op, InsertPoint.before(map_.yield_op))
+    return op.results[0]
+
+
+def make_map(like: block.MapOp, inputs: Sequence[SSAValue], kinds: Sequence[Kind], body: Region) -> block.MapOp:
+    """A map over the same dim, in the name of another."""
+    new = block.MapOp(like.dim_name, inputs, kinds, body)
+    new.attributes.update(like.attributes)
+    new.location = like.location
+    return new
+
+
+def set_yield(map_: block.MapOp, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
+    """Make the body of a map, about to be replaced, yield other values."""
+    last = map_.yield_op
+    new = block.YieldOp(*values)
+    new.location = last.location
+    rewriter.replace(last, new)
+
+
+def add_results(map_: block.MapOp, results: Sequence[tuple[SSAValue, Kind]], rewriter: PatternRewriter) -> list[SSAValue]:
+    """Give a map more results: values of its body (or from outside), each with a kind. Gives the new results, in order.
+
+    The map is replaced by a new one, whose first results are the old ones.
+    """
+    old = list(map_.yield_op.arguments)
+    set_yield(map_, [*old, *(value for value, _ in results)], rewriter)
+    kinds = [*map_.result_kinds, *(kind for _, kind in results)]
+    body = rewriter.move_region_contents_to_new_regions(map_.body)
+    new = make_map(map_, map_.inputs, kinds, body)
+    hints = [value.name_hint for value, _ in results]
+    rewriter.replace(map_, new, new.results[: len(old)])
+    for result, hint in zip(new.results[len(old) :], hints, strict=True):
+        result.name_hint = hint
+    return list(new.results[len(old) :])
+
+
+def add_input(map_: block.MapOp, value: SSAValue, rewriter: PatternRewriter) -> tuple[block.MapOp, BlockArgument]:
+    """Let a map run over one more list; gives the new map and the element's argument."""
+    assert isinstance(value.type, block.ListType)
+    body = rewriter.move_region_contents_to_new_regions(map_.body)
+    argument = body.block.insert_arg(value.type.element, len(body.block.args))
+    argument.name_hint = value.name_hint
+    new = make_map(map_, [*map_.inputs, value], map_.result_kinds, body)
+    rewriter.replace(map_, new)
+    return new, argument
+
+
+def merge_maps(first: block.MapOp, second: block.MapOp, between: Sequence[Operation], rewriter: PatternRewriter) -> block.MapOp:
+    """One map that does what `first` and then `second` do; what `second` reads of `first` it reads in the same iteration.
+
+    Takes the place of `first`; `between`, which `second` needs and which stands behind `first`, is moved in front.
+    """
+    for op in between:
+        op.detach()
+        rewriter.insert(op, InsertPoint.before(first))
+    yielded = dict(zip(first.results, first.yield_op.arguments, strict=True))
+    inputs = list(first.inputs)
+    arguments: list[SSAValue] = []
+    for value, argument in zip(second.inputs, second.body.block.args, strict=True):
+        if value in yielded:
+            arguments.append(yielded[value])
+            continue
+        if value not in inputs:
+            inputs.append(value)
+            new = first.body.block.insert_arg(argument.type, len(first.body.block.args))
+            new.name_hint = argument.name_hint
+        arguments.append(first.body.block.args[inputs.index(value)])
+    kinds = [*first.result_kinds, *second.result_kinds]
+    first_yield, second_yield = first.yield_op, second.yield_op
+    ours = list(first_yield.arguments)
+    theirs = [_mapped(value, second, arguments) for value in second_yield.arguments]
+    rewriter.erase(second_yield)
+    rewriter.inline_block(second.body.block, InsertPoint.before(first_yield), arguments)
+    set_yield(first, [*ours, *theirs], rewriter)
+    body = rewriter.move_region_contents_to_new_regions(first.body)
+    merged = make_map(first, inputs, kinds, body)
+    rewriter.insert(merged, InsertPoint.before(first))
+    count = len(first.results)
+    rewriter.replace(first, (), merged.results[:count])
+    rewriter.replace(second, (), merged.results[count:])
+    return merged
+
+
+def _mapped(value: SSAValue, map_: block.MapOp, arguments: Sequence[SSAValue]) -> SSAValue:
+    if isinstance(value, BlockArgument) and value.block is map_.body.block:
+        return arguments[value.index]
+    return value

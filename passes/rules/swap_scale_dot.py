@@ -1,0 +1,188 @@
+"""Scales travel down: past contractions, row sums, products, sums of equal scales and constant factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects import block
+from .items import Scale, cast, linear, product, scale_of, through_cast
+from .law import Check, Law, Placer
+
+
+def _rescaled(place: Placer, scale: Scale, item: SSAValue) -> SSAValue:
+    """The same scale of another item, in that item's element type."""
+    return place(type(scale)(item, cast(place, scale.vector, block.element_type_of(item.type))))
+
+
+class DotOfLeftScale(Law[block.RowScaleOp]):
+    """diag(c)·a·bᵀ scales the rows of a·bᵀ."""
+
+    name = "swap-scale-dot"
+    variant = "left operand"
+    law = "A row scale of the left operand of a contraction is a row scale of its result."
+    before = "dot(row_scale(a, c), b)"
+    after = "row_scale(dot(a, b), c)"
+    traffic = "none; the contraction no longer waits for c"
+    numerics = "a is contracted unscaled: its magnitude must fit the element type (f16 can overflow, bf16 and f32 cannot)"
+    anchors = (block.DotOp,)
+
+    def sites(self, op: Operation) -> Iterator[block.RowScaleOp]:
+        assert isinstance(op, block.DotOp)
+        scale = scale_of(through_cast(op.lhs))
+        if isinstance(scale, block.RowScaleOp):
+            yield scale
+
+    def rewrite(self, op: Operation, site: block.RowScaleOp, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, block.DotOp)
+        place = Placer(rewriter, op)
+        a = cast(place, site.block, block.element_type_of(op.lhs.type))
+        dot = place(block.DotOp(a, op.rhs, op.accumulator), op.result.name_hint)
+        rewriter.replace(op, (), (_rescaled(place, site, dot),))
+
+
+class DotOfRightScale(Law[block.RowScaleOp]):
+    """a·(diag(c)·b)ᵀ scales the columns of a·bᵀ."""
+
+    name = "swap-scale-dot"
+    variant = "right operand"
+    law = "A row scale of the right operand of a contraction is a column scale of its result."
+    before = "dot(a, row_scale(b, c))"
+    after = "col_scale(dot(a, b), c)"
+    traffic = "none; the contraction no longer waits for c"
+    numerics = "b is contracted unscaled, as for the left operand"
+    anchors = (block.DotOp,)
+
+    def sites(self, op: Operation) -> Iterator[block.RowScaleOp]:
+        assert isinstance(op, block.DotOp)
+        scale = scale_of(through_cast(op.rhs))
+        if isinstance(scale, block.RowScaleOp):
+            yield scale
+
+    def rewrite(self, op: Operation, site: block.RowScaleOp, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, block.DotOp)
+        place = Placer(rewriter, op)
+        b = cast(place, site.block, block.element_type_of(op.rhs.type))
+        dot = place(block.DotOp(op.lhs, b, op.accumulator), op.result.name_hint)
+        c = cast(place, site.vector, op.accumulator)
+        rewriter.replace(op, (), (place(block.ColScaleOp(dot, c)),))
+
+
+class RowSumOfScale(Law[block.RowScaleOp]):
+    """(diag(c)·x)·1 = c ∘ (x·1)."""
+
+    name = "swap-scale-dot"
+    variant = "row sum"
+    law = "A row scale leaves a row sum as a factor."
+    before = "row_sum(row_scale(x, c))"
+    after = "monomial(row_sum(x), c)"
+    traffic = "none; the sum no longer waits for c"
+    anchors = (block.RowSumOp,)
+
+    def sites(self, op: Operation) -> Iterator[block.RowScaleOp]:
+        assert isinstance(op, block.RowSumOp)
+        scale = scale_of(op.operand)
+        if isinstance(scale, block.RowScaleOp):
+            yield scale
+
+    def rewrite(self, op: Operation, site: block.RowScaleOp, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, block.RowSumOp)
+        place = Placer(rewriter, op)
+        row_sum = place(block.RowSumOp(site.block, op.accumulator), op.result.name_hint)
+        rewriter.replace(op, (), (product(place, row_sum, cast(place, site.vector, op.accumulator)),))
+
+
+@dataclass(frozen=True)
+class _ScaledFactor:
+    scale: Scale
+    other: SSAValue
+
+
+class ProductOfScale(Law[_ScaledFactor]):
+    """(diag(c)·x) ∘ y = diag(c)·(x ∘ y)."""
+
+    name = "swap-scale-dot"
+    variant = "product"
+    law = "A scale of one factor of a Hadamard product is a scale of the product."
+    before = "mul(row_scale(x, c), y)"
+    after = "row_scale(mul(x, y), c)"
+    traffic = "none"
+    anchors = (block.MulOp,)
+
+    def sites(self, op: Operation) -> Iterator[_ScaledFactor]:
+        assert isinstance(op, block.MulOp)
+        for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            scale = scale_of(value)
+            if scale is not None:
+                yield _ScaledFactor(scale, other)
+
+    def rewrite(self, op: Operation, site: _ScaledFactor, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, block.MulOp)
+        place = Placer(rewriter, op)
+        factors = [site.scale.block if value.owner is site.scale else value for value in (op.lhs, op.rhs)]
+        if op.lhs is op.rhs:
+            factors = [site.scale.block, site.other]
+        rewriter.replace(op, (), (_rescaled(place, site.scale, place(block.MulOp(*factors), op.result.name_hint)),))
+
+
+class MultipleOfScale(Law[Scale]):
+    """k·(diag(c)·x) = diag(c)·(k·x)."""
+
+    name = "swap-scale-dot"
+    variant = "constant factor"
+    law = "A constant factor and a scale change places."
+    before = "linear k * row_scale(x, c)"
+    after = "row_scale(linear k * x, c)"
+    traffic = "none"
+    anchors = (block.LinearOp,)
+
+    def sites(self, op: Operation) -> Iterator[Scale]:
+        assert isinstance(op, block.LinearOp)
+        scale = scale_of(op.terms[0])
+        if len(op.terms) == 1 and scale is not None:
+            yield scale
+
+    def rewrite(self, op: Operation, site: Scale, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, block.LinearOp)
+        place = Placer(rewriter, op)
+        inner = linear(place, (op.coefficients.data[0], site.block))
+        rewriter.replace(op, (), (_rescaled(place, site, inner),))
+
+
+class SumOfEqualScales(Law[tuple[Scale, Scale]]):
+    """diag(c)·x + diag(c)·y = diag(c)·(x + y)."""
+
+    name = "swap-scale-dot"
+    variant = "sum of equal scales"
+    law = "The sum of two items with the same scale is the scaled sum."
+    before = "add(row_scale(x, c), row_scale(y, c))"
+    after = "row_scale(add(x, y), c)"
+    traffic = "none"
+    side_conditions = {
+        "same-side": "both are scaled along the same axis",
+        "same-vector": "both are scaled by the same vector",
+    }
+    anchors = (block.AddOp,)
+
+    def sites(self, op: Operation) -> Iterator[tuple[Scale, Scale]]:
+        assert isinstance(op, block.AddOp)
+        left, right = scale_of(op.lhs), scale_of(op.rhs)
+        if left is not None and right is not None:
+            yield left, right
+
+    def checks(self, site: tuple[Scale, Scale]) -> Iterator[Check]:
+        left, right = site
+        yield Check("same-side", type(left) is type(right), "one addend is scaled by rows, the other by columns")
+        yield Check("same-vector", left.vector is right.vector, "the addends are scaled by different vectors")
+
+    def rewrite(self, op: Operation, site: tuple[Scale, Scale], rewriter: PatternRewriter) -> None:
+        left, right = site
+        place = Placer(rewriter, op)
+        added = place(block.AddOp(left.block, right.block), op.results[0].name_hint)
+        rewriter.replace(op, (), (_rescaled(place, left, added),))
+
+
+LAWS = (DotOfLeftScale, DotOfRightScale, RowSumOfScale, ProductOfScale, MultipleOfScale, SumOfEqualScales)

@@ -1,0 +1,81 @@
+"""Running programs from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..lowering.programs import parse
+from .array_interpreter import Callback
+from .block_interpreter import DEFAULT_BLOCK_SIZE
+from .inputs import check_block_sizes, ordered_inputs
+from .inputs import random_inputs as random_inputs_of
+from .interpreter import InputError, interpret, select_function
+from .scalar_semantics import Array
+
+TARGETS: dict[str, bool] = {"interpreter": True, "cpu": False, "cuda": False, "emulator": False}
+"""The targets of the design, and whether this version can run them."""
+
+
+def check_target(target: str) -> None:
+    """Raise InputError unless programs can run on the target."""
+    if not TARGETS.get(target, False):
+        ready = ", ".join(name for name, built in TARGETS.items() if built)
+        what = "is not built yet" if target in TARGETS else "is unknown"
+        raise InputError(f"target '{target}' {what}; this version runs programs on: {ready}")
+
+
+def run(
+    module: ModuleOp | str | os.PathLike[str],
+    inputs: Sequence[object] | Mapping[str, object] = (),
+    target: str = "interpreter",
+    *,
+    entry: str | None = None,
+    float64: bool = False,
+    block_sizes: Mapping[str, int] | None = None,
+    default_block_size: int = DEFAULT_BLOCK_SIZE,
+    callbacks: Mapping[str, Callback] | None = None,
+) -> Array | tuple[Array, ...]:
+    """Run a function of a program on arrays; returns one array, or a tuple where there is not one result.
+
+    `module` is a program, its text, or the path of its file. `inputs` are arrays in the order of the
+    arguments, or a mapping from their names; they are rounded to the arguments' dtypes. `entry` names the
+    function where there are several public ones. With `float64`, floats are computed as float64 (inputs are
+    not rounded). `block_sizes` cuts dims whose block size the program leaves open, `default_block_size` the
+    rest. `callbacks` are the functions that `array.custom` and `block.custom` call.
+
+    Raises InputError for inputs that do not fit, InterpreterError for a program that cannot be evaluated, and
+    what `parse` raises.
+    """
+    check_target(target)
+    program = module if isinstance(module, ModuleOp) else parse(module)
+    function = select_function(program, entry)
+    check_block_sizes([function], block_sizes or {})
+    found = interpret(
+        program,
+        ordered_inputs(function, inputs, float64=float64),
+        entry=function.sym_name.data,
+        float64=float64,
+        block_sizes=block_sizes,
+        default_block_size=default_block_size,
+        callbacks=callbacks,
+    )
+    return found.results[0] if len(found.results) == 1 else tuple(found.results)
+
+
+def random_inputs(
+    module: ModuleOp | str | os.PathLike[str],
+    seed: int = 0,
+    *,
+    entry: str | None = None,
+    extents: Mapping[str, int] | None = None,
+) -> list[Array]:
+    """Random arrays for the arguments of a function, as `bb-run --random` makes them.
+
+    `extents` gives extents that are unknown: `{"q.0": 33}` for axis 0 of argument `q`, or `{"M": 33}` for the
+    dim of that name. Raises InputError.
+    """
+    program = module if isinstance(module, ModuleOp) else parse(module)
+    return random_inputs_of(select_function(program, entry), seed, extents)

@@ -1,0 +1,352 @@
+"""``bb-run``: executes the functions of a program on real arrays, and checks them against float64."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import quote
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from ..dialects.array import array_type
+from ..dialects.diagnostics import one_sentence
+from ..dialects.parsing import parse_module
+from ..lowering.pipelines import PassPipeline, PipelineError
+from ..passes.output import os_reason, replace_file
+from ..runtime.api import TARGETS, check_target
+from ..runtime.block_interpreter import DEFAULT_BLOCK_SIZE
+from ..runtime.inputs import (
+    Argument,
+    arguments_of,
+    as_input,
+    check_block_sizes,
+    extents_by_name,
+    random_inputs,
+    result_names,
+)
+from ..runtime.interpreter import InputError, Run, interpret, public_functions, select_function
+from ..runtime.scalar_semantics import BFLOAT16, Array
+from ..runtime.tolerances import BOUNDS, compare, narrowest_float
+from .common import ArgumentParser, assignment, message_for, positive, print_error, sizes
+from .files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``bb-run`` with the given arguments (default: the process's); returns the exit status, 0 or 1."""
+    sources: dict[str, str] = {}
+    try:
+        options = _arguments(argv)
+        check_target(options.target)
+        pipeline = PassPipeline(options.passes)
+        name, text = read_text(options.file, options.max_input_size)
+        sources[name] = text
+        return _Session(options, pipeline, name).run(parse_module(text, name))
+    except (ToolError, PipelineError, InputError) as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        return _complain("interrupted")
+    except MemoryError:
+        return _complain("the program needs more memory than there is")
+    except RecursionError:
+        return _complain("the program is nested too deeply")
+    except SystemExit as stop:  # --help
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except Exception as error:
+        print_error(message_for("bb-run", error, sources))
+        return 1
+
+
+def _complain(message: str) -> int:
+    print_error(f"bb-run: error: {message}")
+    return 1
+
+
+@dataclass
+class _Case:
+    """One function and the arrays to run it on."""
+
+    function: FuncOp
+    arrays: list[Array]
+
+    @property
+    def name(self) -> str:
+        return self.function.sym_name.data
+
+
+class _Session:
+    """One program: its passes, its functions, its reference."""
+
+    def __init__(self, options: argparse.Namespace, pipeline: PassPipeline, name: str):
+        self.options = options
+        self.name = name
+        self.pipeline = pipeline
+        self.blocks = sizes(options.block, "--block")
+        self.extents = sizes(options.extent, "--extent")
+
+    def run(self, module: ModuleOp) -> int:
+        given = module.clone()
+        self.pipeline.run(module)
+        if self.options.entry is not None:
+            functions = [select_function(module, self.options.entry)]
+        else:
+            functions = public_functions(module)
+        if not functions:
+            raise ToolError(f"'{self.name}' has no public function to run")
+        check_block_sizes(functions, self.blocks)
+        cases = self._cases(functions)
+        if self.options.output is not None:
+            _make_folder(self.options.output)
+        failed: list[str] = []
+        for case in cases:
+            failed += self._execute(module, given, case)
+        for result in failed:
+            _complain(f"{result} is further from the float64 reference than its bound allows")
+        return int(bool(failed))
+
+    # Inputs
+
+    def _cases(self, functions: Sequence[FuncOp]) -> list[_Case]:
+        arguments = {function: arguments_of(function) for function in functions}
+        files = self._files([argument for own in arguments.values() for argument in own])
+        extents = extents_by_name(functions)
+        for name in self.extents:
+            if name not in extents:
+                known = ", ".join(sorted(extents)) or "none"
+                raise ToolError(f"--extent: no argument has the unknown extent '{name}'; there are: {known}")
+        cases: list[_Case] = []
+        for function, own in arguments.items():
+            named = {argument.name for argument in own} & files.keys()
+            arrays = {name: as_input(own, name, _load(files[name])) for name in sorted(named)}
+            cases.append(_Case(function, self._complete(function, own, arrays)))
+        return cases
+
+    def _files(self, arguments: Sequence[Argument]) -> dict[str, str]:
+        """The files of `--input` by the names of arguments. Raises ToolError for a name that none has."""
+        known = list(dict.fromkeys(argument.name for argument in arguments))
+        files: dict[str, str] = {}
+        for name, path in self.options.input:
+            if name not in known:
+                raise ToolError(
+                    f"--input: no argument is named '{name}'; there are: {', '.join(known) or 'none'}"
+                )
+            if files.setdefault(name, path) != path:
+                raise ToolError(f"--input: '{name}' is given twice")
+        return files
+
+    def _complete(self, function: FuncOp, own: Sequence[Argument], arrays: dict[str, Array]) -> list[Array]:
+        missing = [argument.name for argument in own if argument.name not in arrays]
+        if missing and self.options.random is None:
+            raise ToolError(
+                f"'{function.sym_name.data}' needs arrays for {', '.join(missing)}: give each as "
+                "--input NAME=FILE.npy, or make those that are missing with --random SEED"
+            )
+        return random_inputs(function, self.options.random or 0, self.extents, arrays)
+
+    # Execution
+
+    def _interpret(self, module: ModuleOp, case: _Case, *, float64: bool) -> Run:
+        with np.errstate(all="ignore"):
+            return interpret(
+                module,
+                case.arrays,
+                entry=case.name,
+                float64=float64,
+                block_sizes=self.blocks,
+                default_block_size=self.options.block_size,
+            )
+
+    def _execute(self, module: ModuleOp, given: ModuleOp, case: _Case) -> list[str]:
+        """Run, report, check and save one function; the results that are outside their bound."""
+        run = self._interpret(module, case, float64=self.options.float64)
+        names = result_names(case.function)
+        lines = [f"@{case.name} on the interpreter{' in float64' if self.options.float64 else ''}"]
+        lines += [
+            f"  %{name}: {_shape(array)}{type}, {_summary(array)}"
+            for name, type, array in zip(names, _result_types(case.function), run.results, strict=True)
+        ]
+        lines += _counted(run)
+        failed: list[str] = []
+        if self.options.check:
+            checked, failed = self._check(given, case, run, names)
+            lines += checked
+        write_stdout("\n".join(lines) + "\n")
+        if self.options.output is not None:
+            for name, array in zip(names, run.results, strict=True):
+                _save(self.options.output, case.name, name, array)
+        return failed
+
+    def _check(
+        self, given: ModuleOp, case: _Case, run: Run, names: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        precision = "f64" if self.options.float64 else narrowest_float(case.function)
+        reference = self._interpret(given, case, float64=True)
+        lines: list[str] = []
+        failed: list[str] = []
+        for name, array, wanted in zip(names, run.results, reference.results, strict=True):
+            found = compare(array, wanted, BOUNDS[precision])
+            errors = f"worst error {found.absolute:.1e} absolute, {found.relative:.1e} relative"
+            allowed = f"bound {found.bound:.1e} ({precision})" if found.bound else "must be equal"
+            verdict = "ok" if found.within else "OUTSIDE"
+            lines.append(f"  check %{name}: {errors}, {allowed}: {verdict}")
+            if not found.within:
+                failed.append(f"result %{name} of @{case.name}")
+        return lines, failed
+
+
+def _result_types(function: FuncOp) -> list[Attribute]:
+    """The element types of the results."""
+    return [array_type(type).element_type for type in function.function_type.outputs]
+
+
+def _shape(array: Array) -> str:
+    return "".join(f"{extent}x" for extent in array.shape)
+
+
+def _summary(array: Array) -> str:
+    """Minimum, mean and maximum of the finite elements, and how many others there are."""
+    if array.dtype == np.bool_:
+        return f"{int(np.count_nonzero(array))} of {array.size} true"
+    values = array.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    parts: list[str] = []
+    if finite.size:
+        with np.errstate(over="ignore"):
+            mean = finite.mean()
+        parts.append(f"min {finite.min():.6g}, mean {mean:.6g}, max {finite.max():.6g}")
+    for what, count in (("NaN", np.isnan(values).sum()), ("infinite", np.isinf(values).sum())):
+        if count:
+            parts.append(f"{int(count)} {what}")
+    return ", ".join(parts)
+
+
+def _counted(run: Run) -> list[str]:
+    counts = run.counts
+    if not any(vars(counts).values()):
+        return []
+    dims = ", ".join(
+        f"{dim} = {run.extents[dim]}" + (f" in blocks of {size}" if size < run.extents[dim] else "")
+        for dim, size in run.block_sizes.items()
+    )
+    return [
+        f"  dims: {dims}",
+        f"  {counts.loads:,} loads ({counts.bytes_loaded:,} bytes), {counts.stores:,} stores "
+        f"({counts.bytes_stored:,} bytes), {counts.flops:,} flops",
+    ]
+
+
+# Files
+
+
+def _load(path: str) -> Array:
+    """The array in a .npy file. Raises ToolError."""
+    try:
+        with open(path, "rb") as file:
+            is_npy = file.read(6) == b"\x93NUMPY"
+        if not is_npy:
+            raise ToolError(f"'{path}' is no .npy file")
+        # Mapped, so that a header that promises more than the file holds allocates nothing.
+        return np.array(cast(Array, np.load(path, mmap_mode="r", allow_pickle=False)))
+    except OSError as error:
+        raise ToolError(f"cannot read '{path}': {os_reason(error)}") from error
+    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+        raise ToolError(f"'{path}' holds no array that can be read: {one_sentence(str(error))}") from error
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise ToolError(f"cannot make the folder '{path}': {os_reason(error)}") from error
+
+
+def _save(folder: str, function: str, result: str, array: Array) -> None:
+    """Write FOLDER/FUNCTION.RESULT.npy in one step; bfloat16, which .npy has no name for, as float32."""
+    stream = io.BytesIO()
+    np.save(stream, array.astype(np.float32) if array.dtype == BFLOAT16 else array, allow_pickle=False)
+    path = os.path.join(folder, f"{quote(function, safe='')}.{quote(result, safe='')}.npy")
+    try:
+        replace_file(path, stream.getvalue())
+    except OSError as error:
+        raise ToolError(f"cannot write '{path}': {os_reason(error)}") from error
+
+
+# Arguments
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"takes an integer from 0, not '{text}'")
+    return int(text)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = ArgumentParser(
+        prog="bb-run",
+        description="Execute the functions of a program on arrays and show what they give.",
+        epilog="Example: bb-run program.mlir -p array-decompose,array-to-block --random 0 --check",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("file", help="the program; - is standard input")
+    add("--target", default="interpreter", help=f"where to run: {', '.join(TARGETS)} (default: %(default)s)")
+    add("--entry", metavar="NAME", help="the function to run (default: every public function)")
+    add("-p", "--passes", metavar="PIPELINE", default="", help="passes to run first: a,b{option=1}")
+    add(
+        "--input",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        type=assignment("FILE.npy"),
+        help="the array for an argument, by name, or by position (0, 1, ...) where it has no name of its own",
+    )
+    add("--random", metavar="SEED", type=_seed, help="make the arrays that --input does not give")
+    add(
+        "--extent",
+        metavar="NAME=SIZE",
+        action="append",
+        default=[],
+        type=assignment("SIZE"),
+        help="an unknown extent of random arrays: of axis 0 of argument q as q.0=33, of dim M as M=33",
+    )
+    add(
+        "--block",
+        metavar="DIM=SIZE",
+        action="append",
+        default=[],
+        type=assignment("SIZE"),
+        help="elements in a block of a dim whose block size the program leaves open",
+    )
+    add(
+        "--block-size",
+        metavar="SIZE",
+        type=positive,
+        default=DEFAULT_BLOCK_SIZE,
+        help="elements in a block of all other such dims (default: %(default)s)",
+    )
+    add("--float64", action="store_true", help="compute every float type as float64")
+    add(
+        "--check",
+        action="store_true",
+        help="compare with the program as given, before the passes, in float64; exit status 1 if it is off",
+    )
+    add("--output", metavar="DIR", help="write results as DIR/FUNCTION.RESULT.npy (bfloat16 as float32)")
+    add(
+        "--max-input-size",
+        metavar="MIB",
+        type=positive,
+        default=DEFAULT_LIMIT_MIB,
+        help="largest program in MiB (default: %(default)s)",
+    )
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
