@@ -67,19 +67,18 @@ class _Function:
         self._open = self.body
 
     def insert(self, op: Operation, name: str | None = None) -> SSAValue:
-        """Append an operation; its first result, which can be named."""
-        self._open.add_op(op)
+        """Append an operation; its first result, which can be named. Raises ValueError after `returns`."""
+        self._append(op)
         if name is not None:
             op.results[0].name_hint = name
         return op.results[0]
 
     def _return(self, values: Sequence[SSAValue]) -> None:
-        self.insert_last(ReturnOp(*values))
+        self._append(ReturnOp(*values))
         types = FunctionType.from_lists(self.body.arg_types, [value.type for value in values])
         self.op.properties["function_type"] = types
 
-    def insert_last(self, op: Operation) -> None:
-        """Append the operation that ends the function. Raises ValueError where it has an end already."""
+    def _append(self, op: Operation) -> None:
         if isinstance(self.body.last_op, ReturnOp):
             raise ValueError(f"function '{self.name}' returns already")
         self._open.add_op(op)

@@ -42,7 +42,7 @@ MOST_DENSE_ELEMENTS = 2**24
 
 
 class _Lexer(MLIRLexer):
-    # xDSL's pattern lacks the possessive "+" signs: for a quote that is never closed it takes exponential time.
+    # xDSL's pattern is not possessive ("++"): a quote that is never closed takes exponential time.
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
     def _lex_string_literal(self, start_pos: int) -> MLIRToken:

@@ -34,6 +34,12 @@ def _array_decompose() -> type[ModulePass]:
     return ArrayDecomposePass
 
 
+def _array_simplify_views() -> type[ModulePass]:
+    from ..passes.array_simplify_views import ArraySimplifyViewsPass
+
+    return ArraySimplifyViewsPass
+
+
 def _array_to_block() -> type[ModulePass]:
     from .array_to_block import ArrayToBlockPass
 
@@ -44,6 +50,12 @@ def _block_apply() -> type[ModulePass]:
     from ..passes.block_apply import BlockApplyPass
 
     return BlockApplyPass
+
+
+def _block_fuse() -> type[ModulePass]:
+    from ..passes.fuse import BlockFusePass
+
+    return BlockFusePass
 
 
 def _block_traffic() -> type[ModulePass]:
@@ -72,8 +84,10 @@ def _dce() -> type[ModulePass]:
 
 ALL_PASSES: dict[str, PassFactory] = {
     "array-decompose": _array_decompose,
+    "array-simplify-views": _array_simplify_views,
     "array-to-block": _array_to_block,
     "block-apply": _block_apply,
+    "block-fuse": _block_fuse,
     "block-traffic": _block_traffic,
     "canonicalize": _canonicalize,
     "cse": _cse,

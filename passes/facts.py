@@ -202,7 +202,8 @@ class Facts:
             low = before if before is not None else (after - 2 if after is not None else None)
             high = after if after is not None else (before + 2 if before is not None else None)
             middle = (low + high) / 2 if low is not None and high is not None else None
-            if middle is None or middle in (low, high) or (op.prev_op is not None and before is None):
+            unknown = (op.prev_op is not None and before is None) or (op.next_op is not None and after is None)
+            if middle is None or middle in (low, high) or unknown:
                 del self._labels[body]
             else:
                 labels[op] = middle

@@ -18,6 +18,7 @@ from random import Random
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
+from xdsl.rewriter import InsertPoint
 
 from ..dialects import block
 from .cleanup import cleanup_patterns
@@ -83,6 +84,10 @@ class _Tee:
     def refused(self, law: Law, site: Operation, check: object) -> None:
         """Refusals are collected at the end, from what is left, and not from every visit on the way."""
 
+    def settle(self) -> None:
+        if self.observer is not None:
+            self.observer.settle()
+
 
 class Normalizer:
     """Brings one function into normal form.
@@ -111,12 +116,16 @@ class Normalizer:
         self._cse = Cse(self.facts, tee)
         self._siblings = FuseSiblingMaps(self.facts, tee)
         self._laws: list[Law] = laws
+        for pattern in extra:
+            if isinstance(pattern, Law):
+                pattern.observer = tee
         self._patterns = (*cleanup_patterns(), *laws, *extra)
         self._by_type: dict[type[Operation], list[RewritePattern]] = {}
 
     def run(self) -> Firings:
         """Apply the laws until none fires any more."""
-        self._try(self.function, [self._first])
+        while self._try(self.function, [self._first]):
+            pass
         while True:
             self._settle()
             if not self._fuse_siblings():
@@ -164,7 +173,9 @@ class Normalizer:
     def _try(self, op: Operation, patterns: Sequence[RewritePattern]) -> bool:
         """Apply the first pattern that matches."""
         for pattern in patterns:
-            rewriter = PatternRewriter(op)
+            # A function that is being tried stands in no module.
+            point = InsertPoint.before(op) if op.parent is not None else InsertPoint.at_start(op.regions[0].block)
+            rewriter = PatternRewriter(point)
             rewriter.extend_from_listener(self._listener())
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:

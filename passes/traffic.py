@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects import block
 from ..dialects.array.core import bit_width
@@ -175,3 +175,35 @@ def values_for(extents: Mapping[str, int], sizes: Mapping[str, int]) -> dict[Sym
     values = {Symbol(name): extent for name, extent in extents.items()}
     values |= {Symbol(name, blocks=True): -(-extents[name] // size) for name, size in sizes.items()}
     return values
+
+
+ASSUMED_BLOCK_SIZE = 64
+"""Elements a block where a program leaves its block sizes open and snapshots are to be compared."""
+
+ASSUMED_EXTENT = 1024
+"""Elements along a dim of unknown extent, for the same purpose."""
+
+
+def modelled_values(dims: Mapping[str, block.DimAttr]) -> dict[Symbol, int]:
+    """Numbers for all symbols of a program, assumed where it declares none."""
+    extents = {name: dim.static_extent or ASSUMED_EXTENT for name, dim in dims.items()}
+    sizes = {
+        name: extents[name] if dim.is_whole else dim.block_size or ASSUMED_BLOCK_SIZE for name, dim in dims.items()
+    }
+    return values_for(extents, sizes)
+
+
+def contraction_flops(function: FuncOp) -> Polynomial:
+    """Operations of all contractions of a function; what exceeds those of the unfused program is recomputed."""
+    meter = _Meter(block.declared_dims(function) or {})
+
+    def visit(body: Block, loops: tuple[str, ...]) -> Polynomial:
+        total = Polynomial({})
+        for op in body.ops:
+            if isinstance(op, block.MapOp):
+                total += visit(op.body.block, (*loops, op.dim_name))
+            elif isinstance(op, block.DotOp):
+                total += meter.of(op, loops).flops
+        return total
+
+    return visit(function.body.block, ())

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.utils.hints import isa
 
 from ..dialects import block
-from ..dialects.array import DYNAMIC, shape_text
+from ..dialects.array import DYNAMIC, BroadcastOp, MatmulOp, ReshapeOp, TransposeOp, shape_of, shape_text
 from ..dialects.diagnostics import did_you_mean
 from ..dialects.scalar import is_float
 from ..lowering.array_to_block.analysis import DIM_NAMES
@@ -100,13 +100,17 @@ def random_inputs(
     seed: int,
     extents: Mapping[str, int] | None = None,
     given: Mapping[str, object] | None = None,
+    *,
+    source: FuncOp | None = None,
 ) -> list[Array]:
     """Arrays for the arguments of a function: those `given` by name, random ones for the others.
 
-    Floats are standard normal, integers from -8 to 8, booleans true three times in four. Argument number
-    `i` comes from `numpy.random.default_rng([seed, i])`, whatever the others are. `extents` gives unknown
-    extents, as `{"q.0": 33}` or by dim, as `{"M": 33}`; the extents of given arrays count for the dims that
-    they name. Raises InputError.
+    Floats are normal with standard deviation 1, or as weights are initialised, 1 / sqrt(K), where the
+    argument is the right operand of a matmul over K in `source` (the function before passes changed it; by
+    default the function itself). Integers are from -8 to 8, booleans true three times in four. Argument
+    number `i` comes from `numpy.random.default_rng([seed, i])`, whatever the others are. `extents` gives
+    unknown extents, as `{"q.0": 33}` or by dim, as `{"M": 33}`; the extents of given arrays count for the
+    dims that they name. Raises InputError.
     """
     arguments = arguments_of(function)
     arrays = {name: as_input(arguments, name, value) for name, value in (given or {}).items()}
@@ -118,18 +122,35 @@ def random_inputs(
             extent = known.get(f"{argument.name}.{axis}", extent)
             if len(dims) == 1 and extent != DYNAMIC:
                 known.setdefault(dims[0], extent)
+    scales = _weight_scales(source or function)
     for position, argument in enumerate(arguments):
         if argument.name not in arrays:
-            arrays[argument.name] = _random(argument, np.random.default_rng([seed, position]), known)
+            rng = np.random.default_rng([seed, position])
+            arrays[argument.name] = _random(argument, rng, known, scales.get(position, 1.0))
     return [arrays[argument.name] for argument in arguments]
 
 
-def _random(argument: Argument, rng: np.random.Generator, known: Mapping[str, int]) -> Array:
+def _weight_scales(function: FuncOp) -> dict[int, float]:
+    """Standard deviations, by position, of the arguments that a matmul has on its right."""
+    scales: dict[int, float] = {}
+    for op in function.body.ops:
+        if not isinstance(op, MatmulOp):
+            continue
+        contracted = shape_of(op.b)[-1 if op.transpose_b is not None else -2]
+        value = op.b
+        while isinstance(value.owner, TransposeOp | ReshapeOp | BroadcastOp):
+            value = value.owner.input
+        if isinstance(value, BlockArgument) and contracted != DYNAMIC:
+            scales[value.index] = contracted**-0.5
+    return scales
+
+
+def _random(argument: Argument, rng: np.random.Generator, known: Mapping[str, int], scale: float) -> Array:
     shape = tuple(_extent(argument, axis, known) for axis in range(len(argument.shape)))
     dtype = argument.dtype
     try:
         if is_float(argument.element_type):
-            return to_dtype(np.asarray(rng.standard_normal(shape)), dtype)
+            return to_dtype(np.asarray(scale * rng.standard_normal(shape)), dtype)
         if dtype == np.bool_:
             return np.asarray(rng.random(shape) < 0.75)
         return np.asarray(rng.integers(-8, 9, shape, dtype=dtype))

@@ -101,7 +101,7 @@ class _Session:
         if not functions:
             raise ToolError(f"'{self.name}' has no public function to run")
         check_block_sizes(functions, self.blocks)
-        cases = self._cases(functions)
+        cases = self._cases(functions, given)
         if self.options.output is not None:
             _make_folder(self.options.output)
         failed: list[str] = []
@@ -113,7 +113,7 @@ class _Session:
 
     # Inputs
 
-    def _cases(self, functions: Sequence[FuncOp]) -> list[_Case]:
+    def _cases(self, functions: Sequence[FuncOp], given: ModuleOp) -> list[_Case]:
         arguments = {function: arguments_of(function) for function in functions}
         files = self._files([argument for own in arguments.values() for argument in own])
         extents = extents_by_name(functions)
@@ -125,7 +125,8 @@ class _Session:
         for function, own in arguments.items():
             named = {argument.name for argument in own} & files.keys()
             arrays = {name: as_input(own, name, _load(files[name])) for name in sorted(named)}
-            cases.append(_Case(function, self._complete(function, own, arrays)))
+            source = select_function(given, function.sym_name.data)
+            cases.append(_Case(function, self._complete(function, source, own, arrays)))
         return cases
 
     def _files(self, arguments: Sequence[Argument]) -> dict[str, str]:
@@ -141,14 +142,16 @@ class _Session:
                 raise ToolError(f"--input: '{name}' is given twice")
         return files
 
-    def _complete(self, function: FuncOp, own: Sequence[Argument], arrays: dict[str, Array]) -> list[Array]:
+    def _complete(
+        self, function: FuncOp, source: FuncOp, own: Sequence[Argument], arrays: dict[str, Array]
+    ) -> list[Array]:
         missing = [argument.name for argument in own if argument.name not in arrays]
         if missing and self.options.random is None:
             raise ToolError(
                 f"'{function.sym_name.data}' needs arrays for {', '.join(missing)}: give each as "
                 "--input NAME=FILE.npy, or make those that are missing with --random SEED"
             )
-        return random_inputs(function, self.options.random or 0, self.extents, arrays)
+        return random_inputs(function, self.options.random or 0, self.extents, arrays, source=source)
 
     # Execution
 
@@ -250,13 +253,14 @@ def _load(path: str) -> Array:
     try:
         with open(path, "rb") as file:
             is_npy = file.read(6) == b"\x93NUMPY"
-        if not is_npy:
-            raise ToolError(f"'{path}' is no .npy file")
-        # Mapped, so that a header that promises more than the file holds allocates nothing.
-        return np.array(cast(Array, np.load(path, mmap_mode="r", allow_pickle=False)))
     except OSError as error:
         raise ToolError(f"cannot read '{path}': {os_reason(error)}") from error
-    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+    if not is_npy:
+        raise ToolError(f"'{path}' is no .npy file")
+    try:
+        # Mapped, so that a header that promises more than the file holds allocates nothing.
+        return np.array(cast(Array, np.load(path, mmap_mode="r", allow_pickle=False)))
+    except Exception as error:  # a broken header makes numpy raise all sorts
         raise ToolError(f"'{path}' holds no array that can be read: {one_sentence(str(error))}") from error
 
 

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import BlockArgument
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from .dims import declared_dims
 from .moves import AssembleOp, LoadOp, PartitionOp, StoreOp
 from .structure import MapOp
 
@@ -27,6 +28,20 @@ class PartitionOfAssemble(RewritePattern):
         source = op.tensor.owner
         if isinstance(source, AssembleOp) and source.axes == op.axes and source.list.type == op.result.type:
             rewriter.replace(op, (), (source.list,))
+
+
+class AssembleOfPartition(RewritePattern):
+    """The same view back and forth is none: assemble(partition x) → x where axes and type agree."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: AssembleOp, rewriter: PatternRewriter, /) -> None:
+        source = op.list.owner
+        if (
+            isinstance(source, PartitionOp)
+            and source.axes == op.axes
+            and source.tensor.type == op.result.type
+        ):
+            rewriter.replace(op, (), (source.tensor,))
 
 
 class DropUnusedMapResults(RewritePattern):
@@ -65,12 +80,23 @@ def _keep_inputs(op: MapOp, kept: list[int], rewriter: PatternRewriter) -> None:
     rewriter.replace(op, new)
 
 
+def _extent_is_unknown(op: MapOp) -> bool:
+    dim = (declared_dims(op) or {}).get(op.dim_name)
+    return dim is not None and dim.static_extent is None
+
+
 class DropUnusedMapInputs(RewritePattern):
-    """A list whose elements are not read is not mapped; the dim alone says how often a map runs."""
+    """A list whose elements are not read is not mapped; the dim alone says how often a map runs.
+
+    Where the dim's extent is unknown, one list stays, for it tells the extent.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:
         kept = [index for index, argument in enumerate(op.body.block.args) if argument.uses]
+        if not kept and op.inputs and _extent_is_unknown(op):
+            views = [index for index, value in enumerate(op.inputs) if isinstance(value.owner, PartitionOp)]
+            kept = [views[0] if views else 0]
         if len(kept) < len(op.inputs):
             _keep_inputs(op, kept, rewriter)
 

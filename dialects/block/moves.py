@@ -125,7 +125,7 @@ class PartitionOp(ViewOp, HasCanonicalizationPatternsInterface):
 
 
 @irdl_op_definition
-class AssembleOp(ViewOp):
+class AssembleOp(ViewOp, HasCanonicalizationPatternsInterface):
     """`%o = block.assemble %O [M, L] : !block.list<M, L, block<M x L x f32>> -> tensor<200x48xf32>`"""
 
     name = "block.assemble"
@@ -145,6 +145,12 @@ class AssembleOp(ViewOp):
 
     def print(self, printer: Printer) -> None:
         _print_view(printer, self, self.list, self.result)
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from .canonicalize import AssembleOfPartition
+
+        return (AssembleOfPartition(),)
 
 
 def _parse_view(cls: type[ViewT], parser: Parser) -> ViewT:

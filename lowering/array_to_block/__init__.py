@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import block
+from ...passes.array_simplify_views import simplify_views
 from .analysis import Analysis, analyse
 from .axis_classes import Role
 from .emit import Emitter
@@ -37,10 +38,24 @@ def lower_function(function: FuncOp) -> None:
     """Rewrite the body of one function."""
     if block.DIMS in function.attributes:
         return  # a block program already
+    simplify_views(function)
     analysis = analyse(function)
-    old = function.body.block
     if not analysis.iterations:
         return
+    new = _lowered(function, analysis)
+    if not _extents_known(new, analysis):
+        # Nothing but an iota has these extents; made as an array, it tells them.
+        analysis = analyse(function, opaque_iotas=True)
+        new = _lowered(function, analysis)
+    function.attributes[block.DIMS] = block.dims_attr(_dims(analysis, new))
+    old = function.body.detach_block(0)
+    function.body.add_block(new)
+    old.erase(safe_erase=False)
+
+
+def _lowered(function: FuncOp, analysis: Analysis) -> Block:
+    """The new body."""
+    old = function.body.block
     plan = make_plan(
         analysis, [value for op in old.ops if op in analysis.opaque for value in _outer_values(op)]
     )
@@ -54,10 +69,29 @@ def lower_function(function: FuncOp) -> None:
             emitter.emit(nests.pop(0))
         if op in analysis.opaque:
             _keep(op, emitter)
-    function.attributes[block.DIMS] = block.dims_attr(_dims(analysis, new))
-    function.body.detach_block(old)
-    function.body.add_block(new)
-    old.erase(safe_erase=False)
+    return new
+
+
+def _extents_known(body: Block, analysis: Analysis) -> bool:
+    """Whether each dim of unknown extent is cut from some array before a map iterates over it."""
+    known = {
+        dim
+        for op in body.ops
+        if isinstance(op, block.PartitionOp)
+        for dim in _cut(op)
+        if op.tensor in body.args
+    }
+    for op in body.ops:
+        if isinstance(op, block.PartitionOp):
+            known |= _cut(op)
+        missing = {inner.dim_name for inner in op.walk() if isinstance(inner, block.MapOp)} - known
+        if any(analysis.names.leaf(dim).extent is None for dim in missing):
+            return False
+    return True
+
+
+def _cut(op: block.PartitionOp) -> set[str]:
+    return {dim.data for axis in op.axes for dim in axis}
 
 
 def _outer_values(op: Operation) -> list[SSAValue]:

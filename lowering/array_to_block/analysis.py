@@ -100,7 +100,8 @@ def _broadcast_axes(operand: Sequence[int], result: Sequence[int], nodes: Sequen
 
 
 class _Builder:
-    def __init__(self, function: FuncOp):
+    def __init__(self, function: FuncOp, opaque_iotas: bool):
+        self.opaque_iotas = opaque_iotas
         self.analysis = Analysis()
         self.classes = self.analysis.classes
         self.function = function
@@ -138,11 +139,16 @@ class _Builder:
             case array.ReshapeOp():
                 axes = self.reshaped(op)
                 self.opaque(op) if axes is None else self.view(op, axes)
-            case array.IotaOp() | array.ConstantOp() if isinstance(op, array.IotaOp) or is_splat_constant(op):
+            case array.IotaOp() | array.ConstantOp() if self.is_generator(op):
                 self.analysis.generators.add(op)
                 self.analysis.axes[op.results[0]] = _nodes(shape_of(op.results[0]))
             case _:
                 self.opaque(op)
+
+    def is_generator(self, op: array.IotaOp | array.ConstantOp) -> bool:
+        if isinstance(op, array.IotaOp):
+            return op.like is None or not self.opaque_iotas
+        return is_splat_constant(op)
 
     def opaque(self, op: Operation) -> None:
         self.analysis.opaque.add(op)
@@ -273,6 +279,11 @@ class _Builder:
             for own, iterated in zip(self.analysis.axes[value], axes, strict=True):
                 if own and iterated:
                     self.classes.attempt(lambda own=own, iterated=iterated: self.classes.unify(own, iterated))
+        for op in block.ops:
+            if isinstance(op, array.IotaOp) and op in self.analysis.generators and op.like is not None:
+                for own, like in zip(self.analysis.axes[op.result], self.analysis.axes[op.like], strict=True):
+                    if own and like and self.classes.leaves(own)[0].extent is None:
+                        self.classes.attempt(lambda own=own, like=like: self.classes.unify(own, like))
 
     def settle_roles(self, block: Block) -> None:
         """Axes without a role are blocked where an item has room for them, the last ones first."""
@@ -280,8 +291,8 @@ class _Builder:
             iteration = self.analysis.iterations.get(op)
             if iteration is None:
                 continue
-            nodes = [*(node for axis in iteration.parallel for node in axis), *iteration.reduced]
-            for leaf in reversed(self.classes.leaves(nodes)):
+            axes = iteration.operands[0] if iteration.reduced else iteration.parallel
+            for leaf in reversed(self.classes.leaves(node for axis in axes for node in axis)):
                 if leaf.role is None and not self.classes.attempt(
                     lambda leaf=leaf: self.classes.require_role(leaf, Role.Block)
                 ):
@@ -295,6 +306,12 @@ class _Builder:
                 if len(leaves) == len(wanted):
                     for leaf, name in zip(leaves, wanted, strict=True):
                         names.suggest(leaf, name)
+        # The rows of a result come first: by custom they are M.
+        last = block.last_op
+        for value in last.operands if last is not None else ():
+            leaves = self.classes.leaves([node for axis in self.analysis.axes[value] for node in axis])
+            for leaf in [leaf for leaf in leaves if leaf.role is Role.Block][:1]:
+                names.meet(leaf)
         for iteration in self.analysis.iterations.values():
             nodes = [*(node for axis in iteration.parallel for node in axis), *iteration.reduced]
             for leaf in self.classes.leaves(nodes):
@@ -312,6 +329,9 @@ class _Builder:
         return [name.data.split("*") if isinstance(name, StringAttr) else [] for name in wanted.data]
 
 
-def analyse(function: FuncOp) -> Analysis:
-    """Find the dims of a function of one block whose operations are in program order."""
-    return _Builder(function).run()
+def analyse(function: FuncOp, opaque_iotas: bool = False) -> Analysis:
+    """Find the dims of a function of one block whose operations are in program order.
+
+    With `opaque_iotas`, the iotas that take their extents from an array stay arrays.
+    """
+    return _Builder(function, opaque_iotas).run()

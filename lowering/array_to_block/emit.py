@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import array, block
 from ...dialects.array.shapes import array_type, element_type_of
@@ -191,7 +191,7 @@ class _NestWriter:
         write: Callable[[Block, Sequence[Source]], SSAValue],
     ) -> SSAValue:
         """A map over `dim` that stacks what `write` yields; lists over `dim` are mapped, others captured."""
-        elements: dict[SSAValue, SSAValue] = {}
+        elements: dict[SSAValue, BlockArgument] = {}
         inner = Block()
         for value in operands:
             if not isinstance(value, SSAValue) or value in elements:
@@ -201,9 +201,18 @@ class _NestWriter:
                 self._name_element(value, elements[value], dim)
         values = [elements.get(value, value) if isinstance(value, SSAValue) else value for value in operands]
         inner.add_op(block.YieldOp(write(inner, values)))
+        self._drop_unused(inner, elements, dim)
         op = block.MapOp(dim, list(elements), [block.Kind.Stack], Region(inner))
         body.add_op(op)
         return op.results_[0]
+
+    def _drop_unused(self, inner: Block, elements: dict[SSAValue, BlockArgument], dim: str) -> None:
+        """Do not map lists that are not read, but for one that tells an unknown extent."""
+        unused = [value for value, element in elements.items() if not element.uses]
+        if len(unused) == len(elements) and self.emitter.analysis.names.leaf(dim).extent is None:
+            unused = unused[1:]
+        for value in unused:
+            inner.erase_arg(elements.pop(value))
 
     def _name_element(self, value: SSAValue, element: SSAValue, dim: str) -> None:
         base, dims = self._names.get(value, (value.name_hint, ""))
@@ -234,6 +243,18 @@ class _NestWriter:
         return item
 
     def _compute(self, body: Block, operands: Sequence[Source]) -> SSAValue:
+        before = body.last_op
+        result = self._computed(body, operands)
+        # What only another result of the operation needs has been written too.
+        op = body.last_op
+        while op is not None and op is not before:
+            previous = op.prev_op
+            if result not in op.results and not any(value.uses for value in op.results):
+                body.erase_op(op)
+            op = previous
+        return result
+
+    def _computed(self, body: Block, operands: Sequence[Source]) -> SSAValue:
         writer = ItemWriter(body, (*self.nest.layout.item, *self.blocked))
         items = [self._load(body, value) for value in operands]
         match self.nest.op:

@@ -56,7 +56,7 @@ def interval(extent: int, offset: int, size: int) -> Cut:
 
 
 def make_cut(factors: Sequence[Factor]) -> Cut:
-    """The cut that `factors`, outermost first, describe: neighbours are joined where one factor can say it."""
+    """The cut that `factors`, outermost first, describe; neighbours are joined where one can say it."""
     joined: list[Factor] = []
     for inner in reversed(factors):
         combined = _join(inner, joined[-1]) if joined else None
@@ -226,17 +226,33 @@ def restrict(cut: Cut, extent: int, offset: int, size: int) -> Cut | Empty | Non
 
 def disjoint(a: Request, b: Request) -> bool:
     """Whether two requests for one array surely have no element in common."""
-    return any(_disjoint(x, y) for x, y in zip(a, b, strict=True))
+    return any(
+        _extents(x) == _extents(y)
+        and any(_before(*pair) or _before(*pair[::-1]) for pair in zip(x, y, strict=True))
+        for x, y in zip(a, b, strict=True)
+    )
 
 
-def _disjoint(a: Cut, b: Cut) -> bool:
-    if [factor.extent for factor in a] != [factor.extent for factor in b]:
-        return False
-    return any(_before(x, y) or _before(y, x) for x, y in zip(a, b, strict=True))
+def contains(a: Request, b: Request) -> bool:
+    """Whether request `a` surely takes all that `b` takes of the same array."""
+    return all(
+        not x or (_extents(x) == _extents(y) and all(_holds(*pair) for pair in zip(x, y, strict=True)))
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def _extents(cut: Cut) -> list[int]:
+    return [factor.extent for factor in cut]
 
 
 def _before(a: Factor, b: Factor) -> bool:
     return a.size != DYNAMIC and a.offset + a.size <= b.offset
+
+
+def _holds(a: Factor, b: Factor) -> bool:
+    if a.size == DYNAMIC:
+        return a.offset <= b.offset
+    return a.offset <= b.offset and b.size != DYNAMIC and b.offset + b.size <= a.offset + a.size
 
 
 def can_reshape(source: Sequence[int], target: Sequence[int], groups: Sequence[AxisGroup]) -> bool:

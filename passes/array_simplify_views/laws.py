@@ -7,113 +7,33 @@ needed, and how the part of the result is built from them; None where it does no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType, UnknownLoc
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import SSAValue
 
 from ...dialects import array
-from ...dialects.array import DYNAMIC, AxisGroup, element_type_of, shape_of
+from ...dialects.array import DYNAMIC, element_type_of, shape_of
+from ...dialects.array.shapes import concat_shape
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
 from .cuts import (
     WHOLE,
     Cut,
     Empty,
-    Factor,
     Request,
     can_reshape,
     cut_shape,
     distribute,
-    everything,
     interval,
     make_cut,
-    resolve,
     restrict,
     whole,
     within,
 )
-
-
-class Node(NamedTuple):
-    """A part of a value."""
-
-    value: SSAValue
-    request: Request
-
-    @staticmethod
-    def of(value: SSAValue, request: Request | None = None) -> Node:
-        """The part of `value` that a request takes, its extents as far as known; else all of it."""
-        if request is None:
-            return Node(value, everything(value))
-        return Node(value, resolve(request, shape_of(value)))
-
-
-@dataclass
-class Writer:
-    """Inserts new operations right behind the one of whose result they make a part.
-
-    There the parts that it needs of its operands are known already, and whoever uses its result comes later.
-    What is behind an argument gets the location of `origin`, the operation for which it is made.
-    """
-
-    owner: Operation | Block
-    origin: Operation
-    _last: dict[Operation | Block, Operation] = field(default_factory=dict[Operation | Block, Operation])
-
-    def move(self, behind: SSAValue, origin: Operation) -> None:
-        """Go behind the operation of a value."""
-        self.owner, self.origin = behind.owner, origin
-
-    def add(self, op: Operation, hint: str | None) -> SSAValue:
-        """Insert an operation; returns its first result, named `hint`."""
-        last = self._last.get(self.owner, self.owner)
-        if isinstance(last, Operation):
-            assert last.parent is not None
-            last.parent.insert_op_after(op, last)
-        elif last.first_op is not None:
-            last.insert_op_before(op, last.first_op)
-        self._last[self.owner] = op
-        location = (self.owner if isinstance(self.owner, Operation) else self.origin).location
-        for inner in op.walk():
-            if inner is op or inner.location == UnknownLoc():
-                inner.location = location
-        op.results[0].name_hint = hint
-        return op.results[0]
-
-
-@dataclass(frozen=True)
-class Step:
-    """Parts of operands, and how to build a part of a result from them."""
-
-    operands: list[Node]
-    build: Callable[[Writer, Sequence[SSAValue]], SSAValue]
-
-
-def is_view(op: Operation) -> bool:
-    """Whether an operation only says anew where the elements of its operand lie."""
-    return isinstance(op, array.SliceOp | array.ReshapeOp | array.TransposeOp)
-
-
-def is_source(value: SSAValue) -> bool:
-    """Whether a value is there as an array: an argument, or the result of an opaque operation."""
-    owner = value.owner
-    if isinstance(owner, Block):
-        return True
-    if isinstance(owner, array.ConstantOp):
-        return not owner.value.is_splat()
-    return isinstance(owner, array.CustomOp) or not isinstance(owner, array.ArrayOp)
-
-
-def is_view_of_source(value: SSAValue) -> bool:
-    """Whether a value is a source but for views."""
-    while isinstance(value.owner, Operation) and is_view(value.owner):
-        value = value.owner.operands[0]
-    return is_source(value)
+from .parts import Node, Step, Writer
 
 
 def law(value: SSAValue, request: Request) -> Step | None:
@@ -306,13 +226,16 @@ def of_concat(op: array.ConcatOp, request: Request) -> Step | None:
             if not isinstance(own, Empty):
                 needed.append((value, own))
     nodes = [Node.of(value, (*request[:axis], own, *request[axis + 1 :])) for value, own in needed]
+    shapes = [cut_shape(shape_of(value), part) for value, part in nodes]
+    if not nodes or concat_shape(shapes, axis) != cut_shape(shape_of(op.result), request):
+        return None  # a piece that goes may be the only one to tell an extent
 
     def build(writer: Writer, operands: Sequence[SSAValue]) -> SSAValue:
         if len(operands) == 1:
             return operands[0]
         return writer.add(array.ConcatOp(operands, axis), op.result.name_hint)
 
-    return Step(nodes, build) if nodes else None
+    return Step(nodes, build)
 
 
 def of_reshape(op: array.ReshapeOp, request: Request) -> Step | None:
@@ -323,11 +246,7 @@ def of_reshape(op: array.ReshapeOp, request: Request) -> Step | None:
     for inputs, outputs in groups:
         if len(inputs) == 1:
             inner[inputs[0]] = make_cut(
-                [
-                    factor
-                    for axis in outputs
-                    for factor in request[axis] or (whole(target[axis]),)
-                ]
+                [factor for axis in outputs for factor in request[axis] or (whole(target[axis]),)]
             )
             continue
         for axis in outputs:
@@ -341,9 +260,7 @@ def of_reshape(op: array.ReshapeOp, request: Request) -> Step | None:
         return None
 
     def build(writer: Writer, operands: Sequence[SSAValue]) -> SSAValue:
-        return writer.add(
-            array.ReshapeOp(operands[0], cut_shape(target, request)), op.result.name_hint
-        )
+        return writer.add(array.ReshapeOp(operands[0], cut_shape(target, request)), op.result.name_hint)
 
     return Step([node], build)
 
@@ -388,40 +305,3 @@ def of_iota(op: array.IotaOp, request: Request) -> Step | None:
 def add(scalars: ScalarBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
     """The sum of two scalars, floats or integers."""
     return scalars.add(a, b) if is_float(a.type) else scalars.insert(arith.AddiOp(a, b))
-
-
-def of_source(value: SSAValue, request: Request) -> Step | None:
-    """A part of an array that is there: a view of it. Cut factors are split off first and merged again."""
-    shape = shape_of(value)
-    factors = [_known_factors(cut, extent) for cut, extent in zip(request, shape, strict=True)]
-    flat = [factor for axis in factors for factor in axis]
-    split, taken = [factor.extent for factor in flat], [factor.size for factor in flat]
-    target = cut_shape(shape, request)
-    numbers, groups = iter(range(len(flat))), list[AxisGroup]()
-    for axis, parts in enumerate(factors):
-        groups.append(([axis], [next(numbers) for _ in parts]))
-    merged: list[AxisGroup] = [(outputs, inputs) for inputs, outputs in groups]
-    if not can_reshape(shape, split, groups) or not can_reshape(taken, target, merged):
-        return None
-
-    def build(writer: Writer, operands: Sequence[SSAValue]) -> SSAValue:
-        result, hint = operands[0], operands[0].name_hint
-        if len(split) != len(shape):
-            result = writer.add(array.ReshapeOp(result, split), hint and f"{hint}_factors")
-        sizes = [-1 if factor.size == DYNAMIC else factor.size for factor in flat]
-        result = writer.add(
-            array.SliceOp(result, [factor.offset for factor in flat], sizes), hint and f"{hint}_part"
-        )
-        if len(split) != len(shape):
-            result = writer.add(array.ReshapeOp(result, target), hint and f"{hint}_part")
-        return result
-
-    return Step([Node.of(value)], build)
-
-
-def _known_factors(cut: Cut, extent: int) -> list[Factor]:
-    """The factors of a cut, with an unknown one among them where the extent is unknown."""
-    factors = list(cut or (whole(extent),))
-    if extent == DYNAMIC and all(factor.extent != DYNAMIC for factor in factors):
-        factors[0] = factors[0]._replace(extent=DYNAMIC)
-    return factors

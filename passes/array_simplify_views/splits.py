@@ -9,32 +9,34 @@ the pieces themselves, and nobody wants the concat any more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
+from xdsl.utils.hints import isa
 
 from ...dialects import array
 from ...dialects.array import DYNAMIC, ReductionKind, element_type_of, shape_of
+from ...dialects.array.core import bit_width
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
 from .cuts import (
-    WHOLE,
     Cut,
     Empty,
     Request,
-    cut_shape,
     distribute,
     interval,
     make_cut,
     restrict,
     whole,
 )
-from .laws import Node, Step, Writer, add, matmul_requests, part_of_matmul, part_of_reduce, pieces_of, reduce_request
+from .laws import add, matmul_requests, part_of_matmul, part_of_reduce, pieces_of, reduce_request
+from .parts import Node, Step, Writer
 
-Partition = tuple[Cut, ...]
+Partition: TypeAlias = tuple[Cut, ...]
 """Cuts of one axis that take each of its elements once."""
 
 
@@ -171,9 +173,7 @@ def _through_reshape(op: array.ReshapeOp, axis: int, cuts: Partition) -> _Place:
         merged = tuple(make_cut([*before, *cut, *after]) for cut in cuts)
         return _Place(op.result, outputs[0], merged)
     parts = [distribute(cut, [target[i] for i in outputs]) for cut in cuts]
-    places = {
-        (outputs[i]) for part in parts if part is not None for i, cut in enumerate(part) if cut
-    }
+    places = {(outputs[i]) for part in parts if part is not None for i, cut in enumerate(part) if cut}
     if None in parts or len(places) != 1:
         raise Refused
     (place,) = places
@@ -233,7 +233,10 @@ def _split_matmul(op: array.MatmulOp, split: Split, request: Request) -> Step:
 
 
 def _split_reduce(op: array.ReduceOp, split: Split, request: Request) -> Step:
-    """reduce(concat(a, b)) = reduce(a) + reduce(b), or their maximum or minimum; sums are not rounded before."""
+    """reduce(concat(a, b)) = reduce(a) + reduce(b), or their maximum or minimum.
+
+    Sums are added in the accumulator's type: parts of another type are converted first.
+    """
     needed = reduce_request(op, request)
     nodes: list[Node] = []
     for cut in split.cuts:
@@ -288,10 +291,9 @@ def _converted(writer: Writer, value: SSAValue, type: Attribute) -> SSAValue:
 
 
 def _convert(scalars: ScalarBuilder, value: SSAValue, type: Attribute) -> SSAValue:
-    if not isinstance(type, IntegerType):
+    if not isa(type, IntegerType):
         return scalars.convert(value, type)
-    assert isinstance(value.type, IntegerType)
-    if value.type.width.data == type.width.data:
+    if value.type == type:
         return value
-    wider = value.type.width.data < type.width.data
+    wider = bit_width(value.type) < bit_width(type)
     return scalars.insert((arith.ExtSIOp if wider else arith.TruncIOp)(value, type))

@@ -1,8 +1,9 @@
-"""What is computed twice is computed once: operators, whole maps, and single results of different maps over one list."""
+"""What is computed twice is computed once: operators, whole maps, single results of maps over one list."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -10,39 +11,57 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ..structural_keys import Interner, Keys
-from .law import Law
+from .law import Check, Law
 
 
-class Cse(Law[list[tuple[SSAValue, SSAValue]]]):
+@dataclass(frozen=True)
+class _Repeated:
+    """Values that are computed a second time, each with the first that is the same."""
+
+    pairs: tuple[tuple[SSAValue, SSAValue], ...]
+    visible: bool
+    """Whether the first values are visible where the second ones are defined."""
+
+
+class Cse(Law[_Repeated]):
     """Matched on a function or a map, for everything inside."""
 
     name = "cse"
-    law = "A value that is computed a second time, in an operator or as a result of another map over the same lists, is the first one."
+    law = (
+        "A value that is computed a second time, in an operator or as a result of another map over the same "
+        "lists, is the first one."
+    )
     before = "s = sum over K { row_sum(load(x)) }; t = sum over K { row_sum(load(x)) }"
     after = "s, used for both"
     traffic = "the loads of what is not repeated"
-    side_conditions = {"visible": "the first value is visible where the second is used"}
+    side_conditions = {"visible": "the first value is visible where the second is computed"}
     anchors = (FuncOp, block.MapOp)
 
-    def sites(self, op: Operation) -> Iterator[list[tuple[SSAValue, SSAValue]]]:
-        pairs = _duplicates(op)
-        if pairs:
-            yield pairs
+    def sites(self, op: Operation) -> Iterator[_Repeated]:
+        yield from _repeated(op)
 
-    def rewrite(self, op: Operation, site: list[tuple[SSAValue, SSAValue]], rewriter: PatternRewriter) -> None:
-        for duplicate, first in site:
+    def checks(self, site: _Repeated) -> Iterator[Check]:
+        yield Check("visible", site.visible, "the first value stands inside another map", noteworthy=False)
+
+    def rewrite(self, op: Operation, site: _Repeated, rewriter: PatternRewriter) -> None:
+        for duplicate, first in site.pairs:
             rewriter.replace_all_uses_with(duplicate, first)
 
 
-def _duplicates(root: Operation) -> list[tuple[SSAValue, SSAValue]]:
+def _repeated(root: Operation) -> Iterator[_Repeated]:
     keys = Keys(Interner())
-    pairs: list[tuple[SSAValue, SSAValue]] = []
+    visible: list[tuple[SSAValue, SSAValue]] = []
+    hidden: list[tuple[SSAValue, SSAValue]] = []
+    anywhere: dict[int, SSAValue] = {}
 
     def match(value: SSAValue, key: int, known: dict[int, SSAValue]) -> None:
         keys.values[value] = key
         first = known.setdefault(key, value)
+        hidden_first = anywhere.setdefault(key, value)
         if first is not value and value.uses:
-            pairs.append((value, first))
+            visible.append((value, first))
+        elif hidden_first is not value and value.uses:
+            hidden.append((value, hidden_first))
 
     def visit(body: Block, depth: int, outer: dict[int, SSAValue]) -> None:
         known = dict(outer)
@@ -63,7 +82,10 @@ def _duplicates(root: Operation) -> list[tuple[SSAValue, SSAValue]]:
     if isinstance(root, block.MapOp):
         keys.enter_map(root, depth)
     visit(root.regions[0].block, depth + 1, {})
-    return pairs
+    if visible:
+        yield _Repeated(tuple(visible), True)
+    if hidden:
+        yield _Repeated(tuple(hidden), False)
 
 
 LAWS = (Cse,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
@@ -32,29 +32,45 @@ class _ScaledList:
     def plain_list(self) -> SSAValue | None:
         """The list of the unscaled items, if there is one already."""
         load = self.scale.block.owner
-        if isinstance(load, block.LoadOp) and isinstance(load.source, BlockArgument) and load.source.block is self.map.body.block:
+        if (
+            isinstance(load, block.LoadOp)
+            and isinstance(load.source, BlockArgument)
+            and load.source.block is self.map.body.block
+        ):
             return self.map.inputs[load.source.index]
-        for value, kind, result in zip(self.map.yield_op.arguments, self.map.result_kinds, self.map.results_, strict=True):
+        for value, kind, result in zip(
+            self.map.yield_op.arguments, self.map.result_kinds, self.map.results_, strict=True
+        ):
             store = value.owner
             if kind is Kind.Stack and isinstance(store, block.StoreOp) and store.source is self.scale.block:
                 return result
         return None
 
     def consumers(self) -> list[tuple[block.MapOp, int]]:
-        """The maps that map the list, with the position at which they do, in the order of the program."""
-        found = [
-            (use.operation, use.index)
-            for use in self.list.uses
-            if isinstance(use.operation, block.MapOp) and use.operation.dim_name == self.map.dim_name
+        """The maps that map the list and read its elements, with the position at which they do, in program order."""
+        found = [(use.operation, use.index) for use in self.list.uses if _maps(use)]
+        return [
+            (op, index)  # pyright: ignore[reportReturnType]
+            for op, index in found[::-1]
+            if op.regions[0].block.args[index].uses
         ]
-        return found[::-1]
+
+    def has_other_uses(self) -> bool:
+        """Whether the list is used other than as an argument of a map."""
+        return any(not _maps(use) for use in self.list.uses)
+
+
+def _maps(use: Use) -> bool:
+    return isinstance(use.operation, block.MapOp)
 
 
 class DuplicateMappedScale(Law[_ScaledList]):
     """y = stack row_scale(p, c), c invariant: consumers map p and scale it themselves."""
 
     name = "duplicate-mapped-scale"
-    law = "Consumers of a list that one vector scales take the unscaled list and scale each element themselves."
+    law = (
+        "Consumers of a list that one vector scales take the unscaled list and scale each element themselves."
+    )
     before = "y = map N { store(row_scale(p, c)) }; map N (y) { f(load(y)) }"
     after = "y = map N { store(p) }; map N (y) { f(row_scale(load(y), c)) }"
     traffic = "none; the producer no longer waits for c"
@@ -68,7 +84,11 @@ class DuplicateMappedScale(Law[_ScaledList]):
         assert isinstance(op, block.MapOp)
         for index, (value, kind) in enumerate(zip(op.yield_op.arguments, op.result_kinds, strict=True)):
             store = value.owner
-            if kind is not Kind.Stack or not isinstance(store, block.StoreOp) or store.parent is not op.body.block:
+            if (
+                kind is not Kind.Stack
+                or not isinstance(store, block.StoreOp)
+                or store.parent is not op.body.block
+            ):
                 continue
             scale = store.source.owner
             if isinstance(scale, Scale | Shift) and scale.parent is op.body.block:
@@ -78,8 +98,12 @@ class DuplicateMappedScale(Law[_ScaledList]):
 
     def checks(self, site: _ScaledList) -> Iterator[Check]:
         dim = site.map.dim_name
-        yield Check("invariant", is_invariant(site.scale.vector, site.map), f"the vector is another in each iteration over {dim}")
-        mapped = len(site.consumers()) == len(list(site.list.uses)) or site.plain_list is not None
+        yield Check(
+            "invariant",
+            is_invariant(site.scale.vector, site.map),
+            f"the vector is another in each iteration over {dim}",
+        )
+        mapped = not site.has_other_uses() or site.plain_list is not None
         yield Check("mapped", mapped, "the list is also used other than by a map over its dim")
 
     def rewrite(self, op: Operation, site: _ScaledList, rewriter: PatternRewriter) -> None:
@@ -87,9 +111,12 @@ class DuplicateMappedScale(Law[_ScaledList]):
         if plain is None:
             stored = insert_before_yield(site.map, block.StoreOp(site.scale.block), rewriter)
             (plain,) = add_results(site.map, [(stored, Kind.Stack)], rewriter)
+        replaced: dict[Operation, block.MapOp] = {}
         for consumer, index in consumers:
-            old = consumer.body.block.args[index]
-            new, argument = add_input(consumer, plain, rewriter)
+            body = replaced.get(consumer, consumer).body.block
+            old = body.args[index]
+            new, argument = add_input(replaced.get(consumer, consumer), plain, rewriter)
+            replaced[consumer] = new
             first = new.body.block.first_op
             assert first is not None
             place = Placer(rewriter, first, site.scale)

@@ -23,7 +23,9 @@ class ExpOfShift(Law[block.RowShiftOp]):
     after = "row_scale(exp(x), exp(c))"
     traffic = "none; the exponential no longer waits for c (the maximum of a safe softmax)"
     numerics = "exp(x) can overflow until `block-stabilize` carries it as a pair of significand and exponent"
-    side_conditions = {"demand": "c depends on a reduced result, so that the block would wait for a whole loop"}
+    side_conditions = {
+        "demand": "c depends on a reduced result, so that the block would wait for a whole loop"
+    }
     anchors = (block.ElementwiseOp,)
     delicate = True
 
@@ -35,7 +37,11 @@ class ExpOfShift(Law[block.RowShiftOp]):
                 yield shift
 
     def checks(self, site: block.RowShiftOp) -> Iterator[Check]:
-        yield Check("demand", waits_for_reduction(site.vector), "the shift does not wait for a reduction, so the exponential need not be freed from it")
+        yield Check(
+            "demand",
+            waits_for_reduction(site.vector),
+            "the shift does not wait for a reduction, so the exponential need not be freed from it",
+        )
 
     def rewrite(self, op: Operation, site: block.RowShiftOp, rewriter: PatternRewriter) -> None:
         assert isinstance(op, block.ElementwiseOp)

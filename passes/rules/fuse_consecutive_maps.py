@@ -9,7 +9,6 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..facts import kind_of
 from .law import Check, Law
 from .map_editing import merge_maps
 
@@ -21,11 +20,6 @@ class Neighbours:
     first: block.MapOp
     second: block.MapOp
 
-    @property
-    def read(self) -> list[block.Kind | None]:
-        """How the first map collects the results that the second maps."""
-        return [kind_of(value) for value in self.second.inputs if value.owner is self.first]
-
 
 class FuseConsecutiveMaps(Law[Neighbours]):
     """map d {..y..}; map d (y) {..} → one map."""
@@ -36,8 +30,7 @@ class FuseConsecutiveMaps(Law[Neighbours]):
     after = "y, z = map M { yield store(f(x)), g(f(x)) }"
     traffic = "one load an iteration less; one store less where nobody else reads y"
     side_conditions = {
-        "same-dim": "both maps run over one dim",
-        "stacked": "the second map reads elements of stacked results only",
+        "same-dim": "both maps run over one dim, so that the second reads what the first stacks",
         "not-captured": "the second map captures nothing of the first, and takes no reduced result of it",
         "no-other-path": "no operation between them needs the first and is needed by the second",
     }
@@ -58,11 +51,14 @@ class FuseConsecutiveMaps(Law[Neighbours]):
             first.dim_name == second.dim_name,
             f"the maps run over {first.dim_name} and {second.dim_name}",
         )
-        yield Check("stacked", all(kind is block.Kind.Stack for kind in site.read), "the second map reads a list that every iteration gives whole")
         captured = [value for value in facts.captured(second) if value.owner is first]
         names = ", ".join(f"%{value.name_hint}" if value.name_hint else "a value" for value in captured)
         yield Check("not-captured", not captured, f"every iteration of the second map needs all of {names}")
-        yield Check("no-other-path", not facts.depends(second, first, directly=False), "another operation stands between the maps")
+        yield Check(
+            "no-other-path",
+            not facts.depends(second, first, directly=False),
+            "another operation stands between the maps",
+        )
 
     def rewrite(self, op: Operation, site: Neighbours, rewriter: PatternRewriter) -> None:
         merge_maps(site.first, site.second, self.facts.between(site.first, site.second), rewriter)

@@ -28,7 +28,7 @@ class FuseMapReduction(Law[_Reduction]):
     before = "y = map K -> (stack) { yield store(v) }; s = reduce sum y"
     after = "s = map K -> (sum) { yield v }"
     traffic = "one load an iteration less; one store less where nobody else reads y"
-    side_conditions = {"stacked": "the list is a stacked result of a map in the same block"}
+    side_conditions = {"stacked": "the list is a stacked result of the map"}
     anchors = (block.ReduceOp,)
     structural = True
 
@@ -36,12 +36,12 @@ class FuseMapReduction(Law[_Reduction]):
         assert isinstance(op, block.ReduceOp)
         maker = op.list.owner
         if isinstance(maker, block.MapOp):
-            index = list(maker.results_).index(op.list)  # pyright: ignore[reportArgumentType]
-            stacked = maker.result_kinds[index] is block.Kind.Stack and maker.parent is op.parent
+            index = op.list.index  # pyright: ignore[reportAttributeAccessIssue]
+            stacked = maker.result_kinds[index] is block.Kind.Stack
             yield _Reduction(maker, maker.yield_op.arguments[index], stacked)
 
     def checks(self, site: _Reduction) -> Iterator[Check]:
-        yield Check("stacked", site.stacked, f"the list does not come into being element by element in this block")
+        yield Check("stacked", site.stacked, "every iteration of the map gives the whole list")
 
     def rewrite(self, op: Operation, site: _Reduction, rewriter: PatternRewriter) -> None:
         assert isinstance(op, block.ReduceOp)

@@ -21,10 +21,7 @@ class FuseSiblingMaps(Law[Neighbours]):
     before = "y = map M (x) { f(x) }; z = map M (x) { g(x) }"
     after = "y, z = map M (x) { f(x), g(x) }"
     traffic = "the shared list is loaded once; an iteration holds the state of both"
-    side_conditions = {
-        "same-dim": "both maps run over one dim",
-        "independent": "neither map needs the other",
-    }
+    side_conditions = {"independent": "neither map needs the other"}
     anchors = (block.MapOp,)
     structural = True
 
@@ -41,8 +38,14 @@ class FuseSiblingMaps(Law[Neighbours]):
 
     def checks(self, site: Neighbours) -> Iterator[Check]:
         first, second = site.first, site.second
-        yield Check("same-dim", first.dim_name == second.dim_name, f"the maps run over {first.dim_name} and {second.dim_name}")
-        yield Check("independent", not self.facts.depends(second, first), "the second map needs a result of the first")
+        yield Check(
+            "same-dim",
+            first.dim_name == second.dim_name,
+            f"the maps run over {first.dim_name} and {second.dim_name}",
+        )
+        yield Check(
+            "independent", not self.facts.depends(second, first), "the second map needs a result of the first"
+        )
 
     def rewrite(self, op: Operation, site: Neighbours, rewriter: PatternRewriter) -> None:
         merge_maps(site.first, site.second, self.facts.between(site.first, site.second), rewriter)

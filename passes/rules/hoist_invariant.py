@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -14,12 +14,18 @@ from ..facts import is_inside
 from .law import Check, Law
 
 
-def _indices(op: Operation) -> set[str]:
-    """The dims whose index, or whose block at hand, an operator asks for."""
+def _blocks_at_hand(op: Operation) -> set[str]:
+    """The dims whose index, or the extent of whose block at hand, an operator asks for."""
     dims = {inner.dim_name for inner in op.walk() if isinstance(inner, block.IndexOp)}
+    if isinstance(op, block.ElementwiseOp | block.CustomOp):
+        dims.update(_axes(op.results).difference(_axes(op.operands)))
     if isinstance(op, block.LinearOp):
         dims.update(f.dim for c in op.coefficients for f in c.factors if f.quantity == "width")
     return dims
+
+
+def _axes(values: Sequence[SSAValue]) -> set[str]:
+    return {dim for value in values if isinstance(value.type, block.ItemType) for dim in value.type.dims}
 
 
 @dataclass(frozen=True)
@@ -29,10 +35,10 @@ class _Inside:
 
 
 class HoistInvariant(Law[_Inside]):
-    """Operators on items, and loads, but never maps: those move with their whole cone (`extend-map`), or not at all."""
+    """Operators on items, and loads, but never maps: those move with their whole cone, or not at all."""
 
     name = "hoist-invariant"
-    law = "An operator on values that are the same in every iteration of a map is evaluated once, before the map."
+    law = "An operator on values that are the same in every iteration is evaluated once, before the map."
     before = "map N { v = f(c); .. }"
     after = "v = f(c); map N { .. }"
     traffic = "a load that leaves a loop is done once"
@@ -58,11 +64,13 @@ class HoistInvariant(Law[_Inside]):
         dim = site.map.dim_name
         invariant = not any(is_inside(value, site.map) for value in site.op.operands)
         yield Check("invariant", invariant, f"an operand changes over {dim}", noteworthy=False)
-        yield Check("index", dim not in _indices(site.op), f"the operator asks for the index along {dim}")
+        needed = dim in _blocks_at_hand(site.op)
+        yield Check("index", not needed, f"the operator asks for the index, or the block at hand, of {dim}")
 
     def rewrite(self, op: Operation, site: _Inside, rewriter: PatternRewriter) -> None:
         op.detach()
         rewriter.insert(op, InsertPoint.before(site.map))
+        rewriter.notify_op_modified(site.map)
 
 
 LAWS = (HoistInvariant,)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
 from ...dialects.block import Kind
-from .law import Law
+from .law import Check, Law
 
 
-class InlineWholeDim(Law[frozenset[str]]):
-    """map d {..} with one block → its body. Matched on a function, for all its whole dims at once: list types change with them."""
+@dataclass(frozen=True)
+class _Iterated:
+    """A dim over which a function has maps or lists."""
+
+    dim: str
+    whole: bool
+
+
+class InlineWholeDim(Law[_Iterated]):
+    """map d {..} with one block → its body.
+
+    Matched on a function, for all maps over one dim at once: the types of lists change with them.
+    """
 
     name = "inline-whole-dim"
     law = "A map over a dim that is one block is its body, and a list over such a dim is its one element."
@@ -25,51 +37,67 @@ class InlineWholeDim(Law[frozenset[str]]):
     side_conditions = {"whole": "the dim is declared whole in `block.dims`"}
     anchors = (FuncOp,)
 
-    def sites(self, op: Operation) -> Iterator[frozenset[str]]:
+    def sites(self, op: Operation) -> Iterator[_Iterated]:
         attribute = op.attributes.get(block.DIMS)
-        if attribute is None:
-            return
-        whole = frozenset(name for name, dim in block.parse_dims(attribute).items() if dim.is_whole)
-        if any(_has_whole(inner, whole) for inner in op.walk()):
-            yield whole
+        if attribute is not None:
+            dims = block.parse_dims(attribute)
+            for name in _iterated_dims(op):
+                yield _Iterated(name, dims[name].is_whole)
 
-    def rewrite(self, op: Operation, site: frozenset[str], rewriter: PatternRewriter) -> None:
+    def checks(self, site: _Iterated) -> Iterator[Check]:
+        yield Check("whole", site.whole, f"{site.dim} may have more than one block", noteworthy=False)
+
+    def rewrite(self, op: Operation, site: _Iterated, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, FuncOp)
         for inner in list(op.walk()):
             for region in inner.regions:
                 for body in region.blocks:
                     for argument in body.args:
-                        self._retype(argument, site, rewriter)
+                        _retype(argument, site.dim, rewriter)
             for result in inner.results:
-                self._retype(result, site, rewriter)
+                _retype(result, site.dim, rewriter)
         for inner in list(op.walk(reverse=True)):
-            if isinstance(inner, block.MapOp) and inner.dim_name in site:
+            if isinstance(inner, block.MapOp) and inner.dim_name == site.dim:
                 _inline(inner, rewriter)
             elif isinstance(inner, block.ReduceOp) and isinstance(inner.list.type, block.ItemType):
                 load = block.LoadOp(inner.list)
                 load.location = inner.location
                 rewriter.replace(inner, load)
-
-    def _retype(self, value, whole: frozenset[str], rewriter: PatternRewriter) -> None:  # pyright: ignore
-        type = _without(value.type, whole)
-        if type != value.type:
-            rewriter.replace_value_with_new_type(value, type)
+        op.update_function_type()
 
 
-def _has_whole(op: Operation, whole: frozenset[str]) -> bool:
-    if isinstance(op, block.MapOp):
-        return op.dim_name in whole
-    return any(_without(result.type, whole) != result.type for result in op.results)
+def _iterated_dims(op: Operation) -> list[str]:
+    dims: dict[str, None] = {}
+    for inner in op.walk():
+        if isinstance(inner, block.MapOp):
+            dims[inner.dim_name] = None
+        for value in (
+            *inner.results,
+            *(argument for region in inner.regions for argument in region.block.args),
+        ):
+            if isinstance(value.type, block.ListType):
+                dims.update(dict.fromkeys(value.type.dims))
+    return list(dims)
 
 
-def _without(type: Attribute, whole: frozenset[str]) -> Attribute:
+def _retype(value: SSAValue, dim: str, rewriter: PatternRewriter) -> None:
+    type = _without(value.type, dim)
+    if type != value.type:
+        rewriter.replace_value_with_new_type(value, type)
+
+
+def _without(type: Attribute, dim: str) -> Attribute:
     if not isinstance(type, block.ListType):
         return type
-    return block.list_type([dim for dim in type.dims if dim not in whole], type.item)
+    return block.list_type([own for own in type.dims if own != dim], type.item)
 
 
 def _inline(op: block.MapOp, rewriter: PatternRewriter) -> None:
     yielded = op.yield_op
-    results = [op.inputs[value.index] if value in op.body.block.args else value for value in yielded.arguments]  # pyright: ignore
+    results = [
+        op.inputs[value.index] if isinstance(value, BlockArgument) and value.block is op.body.block else value
+        for value in yielded.arguments
+    ]
     rewriter.erase(yielded)
     rewriter.inline_block(op.body.block, InsertPoint.before(op), list(op.inputs))
     rewriter.replace(op, (), results)

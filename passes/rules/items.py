@@ -68,7 +68,11 @@ def through_cast(value: SSAValue) -> SSAValue:
         ops = body_ops(owner)
         if len(ops) == 1 and isinstance(ops[0], arith.ExtFOp | arith.TruncFOp):
             source, result = owner.inputs[0].type, owner.result.type
-            if isinstance(source, block.ItemType) and isinstance(result, block.ItemType) and source.dims == result.dims:
+            if (
+                isinstance(source, block.ItemType)
+                and isinstance(result, block.ItemType)
+                and source.dims == result.dims
+            ):
                 return owner.inputs[0]
     return value
 
@@ -117,7 +121,9 @@ def product(place: Placer, *factors: SSAValue) -> SSAValue:
 def linear(place: Placer, *terms: tuple[CoefficientAttr | Fraction | int, SSAValue]) -> SSAValue:
     """A linear form."""
     return place(
-        block.LinearOp([(c if isinstance(c, CoefficientAttr) else CoefficientAttr(c), value) for c, value in terms])
+        block.LinearOp(
+            [(c if isinstance(c, CoefficientAttr) else CoefficientAttr(c), value) for c, value in terms]
+        )
     )
 
 
@@ -184,6 +190,10 @@ def mask_of(op: block.ElementwiseOp) -> Mask | None:
         return None
     for chosen, other in ((yielded.lhs, yielded.rhs), (yielded.rhs, yielded.lhs)):
         number = constant_of(other)
-        if number is not None and isinstance(chosen, BlockArgument) and op.inputs[chosen.index].type == op.result.type:
+        if (
+            number is not None
+            and isinstance(chosen, BlockArgument)
+            and op.inputs[chosen.index].type == op.result.type
+        ):
             return Mask(chosen.index, number, len(list(chosen.uses)) > 1)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -30,18 +30,22 @@ class Check:
 class Observer(Protocol):
     """Whoever wants to know what laws do."""
 
-    def fired(self, law: Law, site: Operation) -> None:
+    def fired(self, law: AnyLaw, site: Operation) -> None:
         """A law is about to rewrite at `site`."""
 
-    def refused(self, law: Law, site: Operation, check: Check) -> None:
+    def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
         """A law looked at `site` and declined."""
+
+    def settle(self) -> None:
+        """Everything that follows from the last firing has happened."""
 
 
 class Law(RewritePattern, ABC, Generic[SiteT]):
     """A rewrite rule with its documentation.
 
-    The class attributes are the row of the rule in the docs, in the trace and in `bb-opt --list-rules`. `sites` finds what the law
-    could rewrite at an operation, `checks` says of one such site whether each side condition holds, `rewrite` rewrites it.
+    The class attributes are the row of the rule in the docs, in the trace and in `bb-opt --list-rules`.
+    `sites` finds what the law could rewrite at an operation, `checks` says of one such site whether each side
+    condition holds, `rewrite` rewrites it.
     """
 
     name: ClassVar[str]
@@ -61,7 +65,12 @@ class Law(RewritePattern, ABC, Generic[SiteT]):
     delicate: ClassVar[bool] = False
     """Whether the law can cancel numerically and therefore fires on demand only."""
 
-    def __init__(self, facts: Facts | None = None, observer: Observer | None = None, ignored: frozenset[str] = frozenset()):
+    def __init__(
+        self,
+        facts: Facts | None = None,
+        observer: Observer | None = None,
+        ignored: frozenset[str] = frozenset(),
+    ):
         self._facts = facts
         self.observer = observer
         self.ignored = ignored
@@ -116,6 +125,10 @@ class Law(RewritePattern, ABC, Generic[SiteT]):
                         if check.noteworthy:
                             yield check
                         break
+
+
+AnyLaw: TypeAlias = "Law[Any]"
+"""A law, whatever its sites are."""
 
 
 class Placer:

@@ -11,7 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, DimQuantity, Kind
 from ..facts import is_inside, is_invariant
-from .items import Scale, Shift, quantity
+from .items import Scale, Shift, is_float_item, quantity
 from .law import Check, Law, Placer
 from .map_editing import add_results, after, insert_before_yield
 
@@ -57,8 +57,10 @@ class _OutOfSum(Law[Summed]):
                 yield site
 
 
-def _sums(site: Summed, values: list[SSAValue], rewriter: PatternRewriter) -> tuple[list[SSAValue], SSAValue, Placer]:
-    """Yield each of `values` as a sum of its own; gives the sums, the old result and a place behind the map."""
+def _sums(
+    site: Summed, values: list[SSAValue], rewriter: PatternRewriter
+) -> tuple[list[SSAValue], SSAValue, Placer]:
+    """Yield each of `values` as a sum of its own; the sums, the old result and a place behind the map."""
     results = add_results(site.map, [(value, Kind.Sum) for value in values], rewriter)
     new = results[0].owner
     assert isinstance(new, block.MapOp)
@@ -78,7 +80,11 @@ class SumOfScale(_OutOfSum):
     def checks(self, site: Summed) -> Iterator[Check]:
         assert isinstance(site.producer, Scale)
         dim = site.map.dim_name
-        yield Check("invariant", is_invariant(site.producer.vector, site.map), f"the scale is another in each iteration over {dim}")
+        yield Check(
+            "invariant",
+            is_invariant(site.producer.vector, site.map),
+            f"the scale is another in each iteration over {dim}",
+        )
 
     def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
         scale = site.producer
@@ -101,7 +107,11 @@ class SumOfOuter(_OutOfSum):
         outer = site.producer
         assert isinstance(outer, block.OuterOp)
         invariant = is_invariant(outer.lhs, site.map) or is_invariant(outer.rhs, site.map)
-        yield Check("invariant", invariant, f"both factors change from one iteration over {site.map.dim_name} to the next")
+        yield Check(
+            "invariant",
+            invariant,
+            f"both factors change from one iteration over {site.map.dim_name} to the next",
+        )
 
     def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
         outer = site.producer
@@ -135,7 +145,9 @@ class SumOfAdd(_OutOfSum):
     law = "The sum of sums is the sum of their sums."
     before = "sum { add(x, outer(c, d)) }"
     after = "add(sum { x }, sum { outer(c, d) })"
-    side_conditions = {"worthwhile": "an addend is an outer product, a scale or a shift that can leave the sum next"}
+    side_conditions = {
+        "worthwhile": "an addend is an outer product, a scale or a shift that can leave the sum next"
+    }
     operators = (block.AddOp,)
 
     def checks(self, site: Summed) -> Iterator[Check]:
@@ -158,21 +170,30 @@ class SumOfMonomial(_OutOfSum):
     law = "Invariant factors of a product of powers leave a sum."
     before = "sum { monomial x * c }"
     after = "monomial (sum { x }) * c"
-    side_conditions = {"invariant": "at least one factor is the same in every iteration, and one is not"}
+    side_conditions = {
+        "invariant": "at least one factor is the same in every iteration",
+        "changing": "at least one factor is not",
+    }
     operators = (block.MonomialOp,)
 
     def checks(self, site: Summed) -> Iterator[Check]:
         monomial = site.producer
         assert isinstance(monomial, block.MonomialOp)
         invariant = [is_invariant(value, site.map) for value in monomial.factors]
-        yield Check("invariant", any(invariant) and not all(invariant), "no factor, or every factor, is the same in each iteration")
+        dim = site.map.dim_name
+        yield Check("invariant", any(invariant), f"every factor changes over {dim}")
+        yield Check("changing", not all(invariant), f"no factor changes over {dim}: all of it can leave")
 
     def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
         monomial = site.producer
         assert isinstance(monomial, block.MonomialOp)
         kept = [pair for pair in monomial.pairs if is_inside(pair[0], site.map)]
         leaving = [pair for pair in monomial.pairs if not is_inside(pair[0], site.map)]
-        inner = kept[0][0] if [e for _, e in kept] == [1] else insert_before_yield(site.map, block.MonomialOp(kept), rewriter)
+        inner = (
+            kept[0][0]
+            if [e for _, e in kept] == [1]
+            else insert_before_yield(site.map, block.MonomialOp(kept), rewriter)
+        )
         (total,), old, place = _sums(site, [inner], rewriter)
         rewriter.replace_all_uses_with(old, place(block.MonomialOp([(total, 1), *leaving]), old.name_hint))
 
@@ -181,20 +202,28 @@ class SumOfLinear(_OutOfSum):
     """Σ (k·x + l·c) = k·Σx + l·n·c, with n blocks, or the extent where l is a width."""
 
     variant = "linear form"
-    law = "The sum of a linear form is the linear form of the sums; an invariant term is multiplied by the number of blocks."
+    law = (
+        "The sum of a linear form is the linear form of the sums; an invariant term is multiplied by the "
+        "number of blocks."
+    )
     before = "sum { linear x + width(K) * c }"
     after = "linear (sum { x }) + extent(K) * c"
-    side_conditions = {"powers": "a coefficient contains the width of the blocks at most once"}
+    side_conditions = {
+        "steady": "the coefficient of a term that changes does not contain the width of the block at hand",
+        "powers": "the coefficient of an invariant term contains that width at most once",
+    }
     operators = (block.LinearOp,)
 
     def checks(self, site: Summed) -> Iterator[Check]:
         form = site.producer
         assert isinstance(form, block.LinearOp)
-        width = DimQuantity("width", site.map.dim_name)
-        fits = all(
-            c.factors.count(width) <= (0 if is_inside(value, site.map) else 1) for c, value in form.pairs
-        )
-        yield Check("powers", fits, "the width of the block at hand multiplies a term that changes with it")
+        dim = site.map.dim_name
+        width = DimQuantity("width", dim)
+        counts = [(is_inside(value, site.map), c.factors.count(width)) for c, value in form.pairs]
+        steady = not any(count for changing, count in counts if changing)
+        yield Check("steady", steady, f"the width of the block over {dim} multiplies a term that changes")
+        single = all(count <= 1 for changing, count in counts if not changing)
+        yield Check("powers", single, f"powers of the width do not add up to the extent of {dim}")
 
     def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
         form = site.producer
@@ -209,13 +238,14 @@ class SumOfLinear(_OutOfSum):
         scope = old.owner
         assert isinstance(scope, Operation)
         terms = [
-            (c, sums[value]) if value in sums else (_summed_coefficient(c, dim, scope), value) for c, value in form.pairs
+            (c, sums[value]) if value in sums else (_summed_coefficient(c, dim, scope), value)
+            for c, value in form.pairs
         ]
         rewriter.replace_all_uses_with(old, place(block.LinearOp(terms), old.name_hint))
 
 
 def _summed_coefficient(coefficient: CoefficientAttr, dim: str, scope: Operation) -> CoefficientAttr:
-    """A coefficient, summed over all blocks of a dim: widths add up to the extent, anything else is counted."""
+    """A coefficient, summed over all blocks of a dim: widths add up to the extent, the rest is counted."""
     width = DimQuantity("width", dim)
     if width in coefficient.factors:
         rest = [factor for factor in coefficient.factors if factor != width]
@@ -237,11 +267,14 @@ class SumOfInvariant(Law[Summed]):
 
     def sites(self, op: Operation) -> Iterator[Summed]:
         for site in summed_results(op):
-            if site.producer is None:
+            if is_float_item(site.yielded):
                 yield site
 
     def checks(self, site: Summed) -> Iterator[Check]:
-        yield Check("invariant", is_invariant(site.yielded, site.map), f"what is summed changes over {site.map.dim_name}")
+        invariant = is_invariant(site.yielded, site.map)
+        yield Check(
+            "invariant", invariant, f"what is summed changes over {site.map.dim_name}", noteworthy=False
+        )
 
     def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, after(site.map), site.map)

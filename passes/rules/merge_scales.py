@@ -1,4 +1,7 @@
-"""Scales of scales and shifts of shifts become one; row scales stand outside column scales, column shifts outside row shifts."""
+"""Scales of scales and shifts of shifts become one, in one order.
+
+Row scales stand outside column scales, column shifts outside row shifts.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from .items import Scale, Shift, product, scale_of, shift_of, total, uniform_value
+from .items import Scale, Shift, is_float_item, product, scale_of, shift_of, total, uniform_value
 from .law import Law, Placer
 
 
@@ -21,13 +24,15 @@ class ScaleOfScale(Law[Scale]):
     before = "row_scale(row_scale(x, c), d)"
     after = "row_scale(x, monomial(c, d))"
     traffic = "none; one pass over the block less"
-    numerics = "the product of the vectors is rounded once more, and may over- or underflow where the scales would have cancelled"
+    numerics = (
+        "the product of the vectors is rounded, and may over- or underflow where the scales would cancel"
+    )
     anchors = (block.RowScaleOp, block.ColScaleOp)
 
     def sites(self, op: Operation) -> Iterator[Scale]:
         assert isinstance(op, Scale)
         inner = scale_of(op.block)
-        if type(inner) is type(op) and inner is not None:
+        if type(inner) is type(op) and inner is not None and is_float_item(op.result):
             yield inner
 
     def rewrite(self, op: Operation, site: Scale, rewriter: PatternRewriter) -> None:
@@ -52,7 +57,7 @@ class ShiftOfShift(Law[Shift]):
     def sites(self, op: Operation) -> Iterator[Shift]:
         assert isinstance(op, Shift)
         inner = shift_of(op.block)
-        if type(inner) is type(op) and inner is not None:
+        if type(inner) is type(op) and inner is not None and is_float_item(op.result):
             yield inner
 
     def rewrite(self, op: Operation, site: Shift, rewriter: PatternRewriter) -> None:

@@ -1,4 +1,7 @@
-"""Shifts travel down: past contractions, row sums, sums, masks and constant factors, leaving products with row sums behind."""
+"""Shifts travel down: past contractions, row sums, sums, masks and constant factors.
+
+They leave products with row sums behind.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,25 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ..facts import waits_for_reduction
-from .items import Mask, Shift, cast, copy_elementwise, linear, mask_of, product, quantity, scale_of, shift_of, through_cast
+from .items import (
+    Mask,
+    Shift,
+    cast,
+    copy_elementwise,
+    is_float_item,
+    linear,
+    mask_of,
+    product,
+    quantity,
+    scale_of,
+    shift_of,
+    through_cast,
+)
 from .law import Check, Law, Placer
 
-DEMAND = {"demand": "the shift depends on a reduced result, so that the contraction would wait for a whole loop"}
+DEMAND = {
+    "demand": "the shift depends on a reduced result, so that the contraction would wait for a whole loop"
+}
 _NO_DEMAND = "the shift does not wait for a reduction, and the law can cancel numerically"
 _CANCELS = "cancels where the shift is large: `block-stabilize` gives the statistics a pivot"
 
@@ -64,7 +82,7 @@ class DotOfRowShift(Law[_Contraction]):
 
     name = "swap-shift-dot"
     variant = "row shift"
-    law = "A row shift of an operand of a contraction adds an outer product with the row sums of the other operand."
+    law = "A row shift of an operand of a contraction adds an outer product with the other's row sums."
     before = "dot(row_shift(a, c), b)"
     after = "add(dot(a, b), outer(c, row_sum(b)))"
     traffic = "none; the contraction no longer waits for c (the mean of a LayerNorm)"
@@ -77,7 +95,7 @@ class DotOfRowShift(Law[_Contraction]):
         assert isinstance(op, block.DotOp)
         for left, value in ((True, op.lhs), (False, op.rhs)):
             shift = _row_shift(value)
-            if shift is not None:
+            if shift is not None and is_float_item(op.result):
                 yield _Contraction(op, left, shift)
 
     def checks(self, site: _Contraction) -> Iterator[Check]:
@@ -95,17 +113,19 @@ class DotOfColShift(Law[_Contraction]):
 
     name = "swap-shift-dot"
     variant = "column shift"
-    law = "A column shift of an operand of a contraction shifts the result by the other operand's product with it."
+    law = "A column shift of an operand of a contraction shifts the result by its product with the other."
     before = "dot(col_shift(a, d), b)"
     after = "col_shift(dot(a, b), row_sum(col_scale(b, d)))"
-    traffic = "none; one element-wise pass over b, done once where b and d are constant (the beta of a LayerNorm)"
+    traffic = (
+        "none; one element-wise pass over b, done once where b and d are constant (the beta of a LayerNorm)"
+    )
     anchors = (block.DotOp,)
 
     def sites(self, op: Operation) -> Iterator[_Contraction]:
         assert isinstance(op, block.DotOp)
         for left, value in ((True, op.lhs), (False, op.rhs)):
             shift = _col_shift(value)
-            if shift is not None:
+            if shift is not None and is_float_item(op.result):
                 yield _Contraction(op, left, shift)
 
     def rewrite(self, op: Operation, site: _Contraction, rewriter: PatternRewriter) -> None:
@@ -120,15 +140,17 @@ class DotOfColShift(Law[_Contraction]):
 class ScaledShiftToRight(Law[_Contraction]):
     """((a + c·1ᵀ)·diag(g))·bᵀ = (a + c·1ᵀ)·(b·diag(g))ᵀ, with the law for row shifts applied at once.
 
-    One rule with the row shift that it exists for, because moving the column scale alone does not make a program smaller.
+    One rule with the row shift that it exists for: moving the column scale alone makes no program smaller.
     """
 
     name = "swap-shift-dot"
     variant = "scaled row shift"
-    law = "A column scale over a row shift passes to the other operand of a contraction, and the shift comes out."
+    law = "A column scale over a row shift passes to a contraction's other operand, and the shift comes out."
     before = "dot(col_scale(row_shift(a, c), g), b)"
     after = "add(dot(a, col_scale(b, g)), outer(c, row_sum(col_scale(b, g))))"
-    traffic = "none; one element-wise pass over b, done once where b and g are constant (the gamma of a LayerNorm)"
+    traffic = (
+        "none; one element-wise pass over b, done once where b and g are constant (the gamma of a LayerNorm)"
+    )
     numerics = _CANCELS
     side_conditions = DEMAND
     anchors = (block.DotOp,)
@@ -138,7 +160,7 @@ class ScaledShiftToRight(Law[_Contraction]):
         assert isinstance(op, block.DotOp)
         for left, value in ((True, op.lhs), (False, op.rhs)):
             scale = scale_of(through_cast(value))
-            if isinstance(scale, block.ColScaleOp):
+            if isinstance(scale, block.ColScaleOp) and is_float_item(op.result):
                 shift = _row_shift(scale.block)
                 if shift is not None:
                     yield _Contraction(op, left, shift, scale)
@@ -173,18 +195,21 @@ class RowSumOfShift(Law[block.RowShiftOp]):
     def sites(self, op: Operation) -> Iterator[block.RowShiftOp]:
         assert isinstance(op, block.RowSumOp)
         shift = shift_of(op.operand)
-        if isinstance(shift, block.RowShiftOp):
+        if isinstance(shift, block.RowShiftOp) and is_float_item(op.result):
             yield shift
 
     def checks(self, site: block.RowShiftOp) -> Iterator[Check]:
         yield _demand(site.vector)
 
     def rewrite(self, op: Operation, site: block.RowShiftOp, rewriter: PatternRewriter) -> None:
-        assert isinstance(op, block.RowSumOp) and isinstance(site.block.type, block.BlockType)
+        assert isinstance(op, block.RowSumOp)
+        assert isinstance(site.block.type, block.BlockType)
         place = Placer(rewriter, op)
         row_sum = place(block.RowSumOp(site.block, op.accumulator), op.result.name_hint)
         width = quantity(op, "width", site.block.type.cols.data)
-        rewriter.replace(op, (), (linear(place, (1, row_sum), (width, cast(place, site.vector, op.accumulator))),))
+        rewriter.replace(
+            op, (), (linear(place, (1, row_sum), (width, cast(place, site.vector, op.accumulator))),)
+        )
 
 
 @dataclass(frozen=True)
@@ -198,7 +223,7 @@ class RowSumOfShiftedProduct(Law[_ShiftedProduct]):
 
     name = "swap-shift-dot"
     variant = "row sum of a product"
-    law = "The row sum of a product of shifted items is a form in the row sums of the items and of their product."
+    law = "The row sum of a product of shifted items is a form in row sums of the items and of their product."
     before = "row_sum(mul(row_shift(x, c), row_shift(y, d)))"
     after = "linear row_sum(mul(x, y)) + d * row_sum(x) + c * row_sum(y) + width * c * d"
     traffic = "none; the variance no longer waits for the mean"
@@ -210,16 +235,21 @@ class RowSumOfShiftedProduct(Law[_ShiftedProduct]):
     def sites(self, op: Operation) -> Iterator[_ShiftedProduct]:
         assert isinstance(op, block.RowSumOp)
         mul = op.operand.owner
-        if isinstance(mul, block.MulOp):
+        if isinstance(mul, block.MulOp) and is_float_item(op.result):
             left, right = shift_of(mul.lhs), shift_of(mul.rhs)
             if isinstance(left, block.RowShiftOp) and isinstance(right, block.RowShiftOp):
                 yield _ShiftedProduct(left, right)
 
     def checks(self, site: _ShiftedProduct) -> Iterator[Check]:
-        yield Check("demand", waits_for_reduction(site.left.vector) or waits_for_reduction(site.right.vector), _NO_DEMAND)
+        yield Check(
+            "demand",
+            waits_for_reduction(site.left.vector) or waits_for_reduction(site.right.vector),
+            _NO_DEMAND,
+        )
 
     def rewrite(self, op: Operation, site: _ShiftedProduct, rewriter: PatternRewriter) -> None:
-        assert isinstance(op, block.RowSumOp) and isinstance(site.left.block.type, block.BlockType)
+        assert isinstance(op, block.RowSumOp)
+        assert isinstance(site.left.block.type, block.BlockType)
         place = Placer(rewriter, op)
         x, y = site.left.block, site.right.block
         c, d = (cast(place, shift.vector, op.accumulator) for shift in (site.left, site.right))
@@ -324,8 +354,14 @@ class MaskOfShift(Law[_MaskedShift]):
 
     def checks(self, site: _MaskedShift) -> Iterator[Check]:
         number = site.mask.number
-        yield Check("minus-infinity", number == float("-inf"), f"the mask sets to {number:g}, which a shift would change")
-        yield Check("condition", not site.mask.looks_at_operand, "the condition of the mask looks at the shifted item")
+        yield Check(
+            "minus-infinity",
+            number == float("-inf"),
+            f"the mask sets to {number:g}, which a shift would change",
+        )
+        yield Check(
+            "condition", not site.mask.looks_at_operand, "the condition of the mask looks at the shifted item"
+        )
 
     def rewrite(self, op: Operation, site: _MaskedShift, rewriter: PatternRewriter) -> None:
         assert isinstance(op, block.ElementwiseOp)

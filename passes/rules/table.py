@@ -17,7 +17,7 @@ from . import (
     swap_shift_dot,
     vector_algebra,
 )
-from .law import Law
+from .law import AnyLaw
 
 _FREELY_ORDERED = (
     vector_algebra,
@@ -33,12 +33,12 @@ _FREELY_ORDERED = (
 )
 
 
-def freely_ordered_laws() -> list[type[Law]]:
+def freely_ordered_laws() -> list[type[AnyLaw]]:
     """The laws of phase 2 that may be tried in any order."""
     return [law for module in _FREELY_ORDERED for law in module.LAWS]
 
 
-def all_laws() -> list[type[Law]]:
+def all_laws() -> list[type[AnyLaw]]:
     """Every law."""
     modules = (
         inline_whole_dim,

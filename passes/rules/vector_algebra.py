@@ -1,4 +1,7 @@
-"""Vectors in canonical form: products of powers and exact linear forms, so that equal statistics are equal programs."""
+"""Vectors in canonical form: products of powers and exact linear forms.
+
+Equal statistics become equal programs.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, exact
-from .items import body_ops, constant_of, is_float_item, linear, logarithm, unary, uniform, uniform_value
 from ..facts import is_positive
+from .items import body_ops, constant_of, is_float_item, linear, logarithm, unary, uniform, uniform_value
 from .law import Check, Law, Placer
 
 
 class _VectorLaw(Law[None]):
     """A law of the algebra of vectors, which has no side conditions of its own."""
 
-    name = "canonical-vectors"
+    name = "vector-algebra"
     traffic = "none"
 
 
@@ -73,7 +76,7 @@ class ScalarOpsAreAlgebra(_VectorLaw):
     """Negation, constant factors, reciprocals and quotients are linear forms and monomials."""
 
     variant = "element-wise"
-    law = "An element-wise op that only multiplies by a constant, negates or divides is a linear form or a product of powers."
+    law = "Negation, constant factors and quotients are linear forms and products of powers."
     before = "elementwise(c) { 1 / c }"
     after = "monomial c ** -1"
     numerics = "a quotient by a constant becomes a product with its exact reciprocal, rounded once"
@@ -98,7 +101,11 @@ class ScalarOpsAreAlgebra(_VectorLaw):
 
 def _form(op: block.ElementwiseOp) -> tuple[Fraction, list[tuple[SSAValue, int]]] | None:
     """The constant and the powers of operands whose product an element-wise op is."""
-    if not is_float_item(op.result) or any(value.type != op.result.type for value in op.inputs) or not op.inputs:
+    if (
+        not is_float_item(op.result)
+        or any(value.type != op.result.type for value in op.inputs)
+        or not op.inputs
+    ):
         return None
     ops = [inner for inner in body_ops(op) if not isinstance(inner, arith.ConstantOp)]
     if len(ops) != 1 or ops[0].results[0] is not op.yield_op.arguments[0]:
@@ -116,7 +123,12 @@ def _form(op: block.ElementwiseOp) -> tuple[Fraction, list[tuple[SSAValue, int]]
                     return factor, [(item, 1)]
         case arith.DivfOp():
             numerator, denominator = items
-            if denominator is not None and numerator is not None and numerator is not denominator and _is_statistic(op.result):
+            if (
+                denominator is not None
+                and numerator is not None
+                and numerator is not denominator
+                and _is_statistic(op.result)
+            ):
                 return Fraction(1), [(numerator, 1), (denominator, -1)]
             if denominator is not None and constants[0] is not None and (factor := exact(constants[0])):
                 return factor, [(denominator, -1)]
@@ -171,7 +183,11 @@ def _flat_terms(op: block.LinearOp) -> list[tuple[CoefficientAttr, SSAValue]]:
     for coefficient, value in terms:
         key = (value, coefficient.factors)
         known = merged.get(key)
-        merged[key] = coefficient if known is None else CoefficientAttr(known.value + coefficient.value, coefficient.factors)
+        merged[key] = (
+            coefficient
+            if known is None
+            else CoefficientAttr(known.value + coefficient.value, coefficient.factors)
+        )
     return [(coefficient, value) for (value, _), coefficient in merged.items() if coefficient.value]
 
 
@@ -248,14 +264,16 @@ def _multiple(value: SSAValue, exponent: int) -> tuple[CoefficientAttr, SSAValue
 class LogOfProduct(Law[block.MonomialOp]):
     """log(∏ xᵢ^eᵢ) = Σ eᵢ·log xᵢ."""
 
-    name = "canonical-vectors"
+    name = "vector-algebra"
     traffic = "none"
     variant = "logarithm of a product"
     law = "The logarithm of a product of powers is a linear form in logarithms."
     before = "log(monomial c * d ** -1)"
     after = "linear log(c) + -1 * log(d)"
     numerics = "holds where all factors are positive, as sums of exponentials and exponentials are"
-    side_conditions = {"positive": "every factor is an exponential, or a sum of exponentials, and so positive"}
+    side_conditions = {
+        "positive": "every factor is an exponential, or a sum of exponentials, and so positive"
+    }
     anchors = (block.ElementwiseOp,)
 
     def sites(self, op: Operation) -> Iterator[block.MonomialOp]:
@@ -267,12 +285,16 @@ class LogOfProduct(Law[block.MonomialOp]):
 
     def checks(self, site: block.MonomialOp) -> Iterator[Check]:
         unknown = [value.name_hint or "a factor" for value in site.factors if not is_positive(value)]
-        yield Check("positive", not unknown, f"{', '.join(unknown)} may be negative, so its logarithm need not exist")
+        yield Check(
+            "positive", not unknown, f"{', '.join(unknown)} may be negative, so its logarithm need not exist"
+        )
 
     def rewrite(self, op: Operation, site: block.MonomialOp, rewriter: PatternRewriter) -> None:
         inner = site
         place = Placer(rewriter, op)
-        rewriter.replace(op, (), (linear(place, *((e, logarithm(place, value)) for value, e in inner.pairs)),))
+        rewriter.replace(
+            op, (), (linear(place, *((e, logarithm(place, value)) for value, e in inner.pairs)),)
+        )
 
 
 class LogOfExp(_VectorLaw):

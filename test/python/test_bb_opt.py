@@ -1,6 +1,7 @@
 """``bb-opt`` from the outside: files, streams, failures. Filecheck tests what it prints for programs."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -258,7 +259,7 @@ def test_plain_round_trip_imports_neither_numpy_nor_rich(program: Path):
 
 SCRIPT = """
 from dataclasses import dataclass
-from bb.lowering.pipelines import register_pass, register_rule
+import bb
 from bb.dialects.diagnostics import OpError, OpWarning
 from xdsl.dialects.arith import AddiOp, MuliOp
 from xdsl.passes import ModulePass
@@ -275,10 +276,10 @@ class MulToAdd(RewritePattern):
     def match_and_rewrite(self, op: MuliOp, rewriter: PatternRewriter, /):
         rewriter.replace(op, AddiOp(op.lhs, op.rhs))
 
-register_rule("add-to-mul", AddToMul)
-register_rule("mul-to-add", MulToAdd)
+bb.register_rule("add-to-mul", AddToMul)
+bb.register_rule("mul-to-add", MulToAdd)
 
-@register_pass
+@bb.register_pass
 @dataclass(frozen=True)
 class Demo(ModulePass):
     '''Fail or warn on demand.
@@ -316,8 +317,10 @@ def script(tmp_path: Path) -> Path:
 
 
 def test_scripts_add_passes_and_rules(bb_opt, program: Path, script: Path):
-    assert "demo             Fail or warn on demand.\n" in bb_opt("--load", script, "--list-passes").output
-    assert "add-to-mul  Turn additions into products.\n" in bb_opt("--load", script, "--list-rules").output
+    passes = bb_opt("--load", script, "--list-passes").output
+    assert re.search(r"^demo +Fail or warn on demand\.$", passes, re.MULTILINE)
+    rules = bb_opt("--load", script, "--list-rules").output
+    assert re.search(r"^add-to-mul +Turn additions into products\.$", rules, re.MULTILINE)
     rewritten = bb_opt(program, "--load", script, "-p", "block-apply{rules=add-to-mul}")
     assert rewritten.output == PRINTED.replace("addi", "muli")
     assert_one_message(bb_opt(program, "-p", "demo"), "there is no pass named 'demo'")
@@ -345,7 +348,7 @@ def test_errors_of_passes_show_the_source(bb_opt, program: Path, script: Path):
     [
         (
             "swap",
-            "2:10: error: pass 'demo' left an invalid program: 'arith.addi' op operand %sum does not dominate this use",
+            "2:10: error: pass 'demo' left an invalid program: 'arith.addi' op operand %sum does not",
         ),
         ("untyped", "3:3: error: pass 'demo' left an invalid program: 'func.return' op Expected arguments"),
     ],

@@ -15,14 +15,14 @@
 // The extents and block sizes of M and K are known: 3 blocks of rows, 2 of columns.
 
 //      CHECK: {{^}}// traffic of @row_sums: M = 160 in blocks of 64, K = 64 in blocks of 32
-// CHECK-NEXT: {{^}}//  nest      loads     stores   bytes loaded   bytes stored   flops
+// CHECK-NEXT: {{^}}//  nest     loads     stores   bytes loaded   bytes stored   flops
 // CHECK-NEXT: {{^}}//  ──{{─+}}
-// CHECK-NEXT: {{^}}//  Sums      #K·#M     #M       4·K·M          4·M            K·M + #K·M
-// CHECK-NEXT: {{^}}//            = 6       = 3      = 40,960       = 640          = 10,560
-// CHECK-NEXT: {{^}}//  Sums_1    #K·#M     #M       4·K·M          4·M            K·M + #K·M
-// CHECK-NEXT: {{^}}//            = 6       = 3      = 40,960       = 640          = 10,560
-// CHECK-NEXT: {{^}}//  total     2·#K·#M   2·#M     8·K·M          8·M            2·K·M + 2·#K·M
-// CHECK-NEXT: {{^}}//            = 12      = 6      = 81,920       = 1,280        = 21,120
+// CHECK-NEXT: {{^}}//  Sums     #K·#M     #M       4·K·M          4·M            K·M + #K·M
+// CHECK-NEXT: {{^}}//           = 6       = 3      = 40,960       = 640          = 10,560
+// CHECK-NEXT: {{^}}//  Sums_1   #K·#M     #M       4·K·M          4·M            K·M + #K·M
+// CHECK-NEXT: {{^}}//           = 6       = 3      = 40,960       = 640          = 10,560
+// CHECK-NEXT: {{^}}//  total    2·#K·#M   2·#M     8·K·M          8·M            2·K·M + 2·#K·M
+// CHECK-NEXT: {{^}}//           = 12      = 6      = 81,920       = 1,280        = 21,120
 
 //      JSON: "functions": {
 // JSON-NEXT:   "row_sums": {

@@ -1185,7 +1185,7 @@ func.func @custom_types(%a: !block.block<M x K x f32>, %b: !block.block<N x K x 
 
 func.func @custom_callback(%a: !block.block<M x K x f32>, %b: !block.block<N x K x f32>, %v: !block.vector<M x f32>, %w: !block.vector<K x f32>)
     attributes {block.dims = {M = #block.dim<8, whole>, N = #block.dim<6, whole>, K = #block.dim<4, whole>}} {
-  // expected-error @+1 {{expected}}
+  // expected-error @+1 {{Expected SymbolRefAttr with no nested symbols}}
   %y = "block.custom"(%v) <{callback = @f::@g}> : (!block.vector<M x f32>) -> !block.vector<M x f32>
   func.return
 }

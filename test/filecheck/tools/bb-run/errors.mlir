@@ -29,7 +29,7 @@
 // PASS: bb-run: error: there is no pass named 'csee'; did you mean 'cse'?
 // PROGRAM: bb-run: error: cannot read '{{.*}}none.mlir': no such file or directory
 
-// CUSTOM:      errors.mlir:[[#@LINE+4]]:8: error: 'array.custom' callback 'magic' is not known; known callbacks: none
+// CUSTOM:      errors.mlir:36:8: error: 'array.custom' callback 'magic' is not known; known callbacks: none
 // CUSTOM-NEXT: {{^}}  %y = array.custom
 // CUSTOM-NEXT: {{^}}       ^{{$}}
 func.func @f(%x: tensor<?xf32> {bb.dims = ["M"]}) -> tensor<?xf32> {

@@ -33,11 +33,15 @@ func.func private @hidden(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // CHECK-NEXT: {{^}}  %i: 2xi32, min 3, mean 3.5, max 4
 // CHECK-NEXT: {{^}}  %1: 3xi1, {{[0-3]}} of 3 true
 // CHECK-NEXT: {{^}}  %2: 3xi1, {{[0-3]}} of 3 true
-// CHECK-NEXT: {{^}}  %c: 4xf32, min -1, mean 0.5, max 2, 1 NaN, 1 infinite
+// CHECK-NEXT: {{^}}  %c: 4xf32, min 0, mean 0, max 0, 1 NaN, 1 infinite
 // CHECK-NEXT: {{^}}  %e: f32, min 3, mean 3, max 3
 func.func @kinds(%m: tensor<3xi1>) -> (tensor<2xi32>, tensor<3xi1>, tensor<3xi1>, tensor<4xf32>, tensor<f32>) {
   %i = array.constant dense<[3, 4]> : tensor<2xi32>
-  %c = array.constant dense<[-1.0, 2.0, 0x7FC00000, 0x7F800000]> : tensor<4xf32>
+  %d = array.constant dense<[-1.0, 1.0, 1.0, 0.0]> : tensor<4xf32>
+  %c = array.elementwise (%x = %d) : tensor<4xf32> -> tensor<4xf32> {
+    %log = math.log %x : f32
+    array.yield %log : f32
+  }
   %e = array.extent %m axis 0 : tensor<3xi1> -> tensor<f32>
   func.return %i, %m, %m, %c, %e : tensor<2xi32>, tensor<3xi1>, tensor<3xi1>, tensor<4xf32>, tensor<f32>
 }

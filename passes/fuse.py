@@ -1,0 +1,191 @@
+"""`block-fuse`: laws of fusion to the snapshot that is wanted.
+
+Phase 2 (`normalize.py`) brings the program into normal form: the first snapshot. Phase 3 (`explore.py`) extends maps to reach
+others. Termination: see `measure.py`, whose measure `block-fuse{check=true}` asserts at every firing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.utils.exceptions import PassFailedException
+
+from ..dialects import block
+from ..dialects.diagnostics import OpError, did_you_mean
+from .explore import EXTENSIONS, Explorer, Snapshot, apply, cost_of
+from .facts import Facts
+from .measure import MeasureCheck
+from .normalize import Normalizer
+from .output import os_reason
+from .rules.law import Law, Observer
+from .rules.table import all_laws
+from .rules.user_rule import user_rules
+
+if TYPE_CHECKING:
+    from .trace import Record
+
+SNAPSHOT = "bb.snapshot"
+"""Attribute of a function that is a snapshot: its number, the extensions that led to it, and its modelled cost."""
+
+
+@dataclass(frozen=True)
+class BlockFusePass(ModulePass):
+    """Fuse the maps of block programs by the laws of fusion.
+
+    `snapshot`: `last` (the most fused), `best-traffic` (the fewest modelled bytes), a number (0 is the first), or `all` (each as a
+    function of its own). `whole`: dims that are to be one block. `extend=false` stops at the first snapshot. `budget`: how many
+    snapshots the search may find. `trace`: a file for the trace, as JSON lines; `programs=true` puts the pseudo-code of the program
+    after every step into it. `rules`: user rules to try with the laws. `check=true` asserts the termination measure.
+    """
+
+    name = "block-fuse"
+
+    snapshot: str | int = "last"
+    extend: bool = True
+    whole: tuple[str, ...] = ()
+    budget: int = 30
+    trace: str | None = None
+    programs: bool = False
+    rules: tuple[str, ...] = ()
+    check: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.snapshot, str) and self.snapshot not in ("last", "best-traffic", "all"):
+            raise ValueError(f"option 'snapshot' must be last, best-traffic, all or a number, got {self.snapshot!r}")
+        if isinstance(self.snapshot, int) and self.snapshot < 0:
+            raise ValueError(f"option 'snapshot' must not be negative, got {self.snapshot}")
+        if self.budget < 1:
+            raise ValueError(f"option 'budget' must be at least 1, got {self.budget}")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [
+            function
+            for function in op.walk()
+            if isinstance(function, FuncOp) and block.DIMS in function.attributes and len(function.body.blocks) == 1
+        ]
+        if not functions:
+            raise PassFailedException("there is no block program to fuse; run array-to-block first")
+        self._declare_whole(functions)
+        records: list[Record] = []
+        for function in functions:
+            self._fuse(function, records)
+        if self.trace is not None:
+            from .trace import write_trace
+
+            try:
+                write_trace(records, self.trace)
+            except OSError as error:
+                raise PassFailedException(f"cannot write the trace to {self.trace}: {os_reason(error)}") from error
+
+    def _declare_whole(self, functions: Sequence[FuncOp]) -> None:
+        known: dict[str, None] = {}
+        for function in functions:
+            dims = block.parse_dims(function.attributes[block.DIMS])
+            known |= dict.fromkeys(dims)
+            for name in self.whole:
+                if name in dims and dims[name].is_batch:
+                    raise OpError(function, f"batch dim {name} cannot be whole: its items have no axis over it")
+            declared = {
+                name: block.DimAttr(dim.extent.data, 0, block.Blocking.Whole) if name in self.whole else dim
+                for name, dim in dims.items()
+            }
+            function.attributes[block.DIMS] = block.dims_attr(declared)
+        for name in self.whole:
+            if name not in known:
+                otherwise = f"; the dims are {', '.join(known)}"
+                raise PassFailedException(f"no function has a dim {name}{did_you_mean(name, known, otherwise)}")
+
+    def _user_rules(self) -> list[RewritePattern]:
+        return user_rules(self.rules)
+
+    def _fuse(self, function: FuncOp, records: list[Record]) -> None:
+        source = function.clone() if self.trace is not None else None
+        extra = self._user_rules()
+        first = self._normal_form(function, extra)
+        explorer = Explorer(extra)
+        snapshots = self._snapshots(first, explorer)
+        chosen = self._choose(function, snapshots)
+        if source is not None:
+            for snapshot in chosen:
+                records.extend(self._retrace(source.clone(), snapshot, explorer, extra))
+        parent = function.parent
+        assert parent is not None
+        if self.snapshot == "all":
+            for snapshot in chosen:
+                parent.insert_op_before(_named(snapshot, f"{function.sym_name.data}_snapshot{snapshot.number}"), function)
+        else:
+            parent.insert_op_before(_named(chosen[0], function.sym_name.data), function)
+        function.detach()
+        function.erase()
+
+    def _normal_form(self, function: FuncOp, extra: Sequence[RewritePattern]) -> Snapshot:
+        copy = function.clone()
+        observer: Observer | None = MeasureCheck(copy) if self.check else None
+        Normalizer(copy, observer, extra).run()
+        return Snapshot(copy, cost_of(copy))
+
+    def _snapshots(self, first: Snapshot, explorer: Explorer) -> list[Snapshot]:
+        if not self.extend:
+            return [first]
+        chain = explorer.chain(first)
+        return chain if self.snapshot == "last" else explorer.with_others(chain, self.budget)
+
+    def _choose(self, function: FuncOp, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
+        match self.snapshot:
+            case "all":
+                return list(snapshots)
+            case "last":
+                return [snapshots[-1]]
+            case "best-traffic":
+                return [min(snapshots, key=lambda snapshot: snapshot.cost)]
+            case _:
+                if self.snapshot >= len(snapshots):  # pyright: ignore[reportOperatorIssue]
+                    count = len(snapshots)
+                    raise OpError(function, f"there is no snapshot {self.snapshot}, only {count} were found (0 to {count - 1})")
+                return [snapshots[self.snapshot]]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    def _retrace(
+        self, function: FuncOp, snapshot: Snapshot, explorer: Explorer, extra: Sequence[RewritePattern]
+    ) -> list[Record]:
+        """Do again what led to a snapshot, and keep records of it."""
+        from .trace import Tracer
+
+        tracer = Tracer(function, self.programs)
+        laws = _laws_to_explain()
+        Normalizer(function, tracer, extra).run()
+        tracer.snapshot(0, (), laws)
+        for length, candidate in enumerate(snapshot.candidates, start=1):
+            for attempt in explorer.attempts:
+                if attempt.path == snapshot.path[: length - 1] and attempt.description != candidate.description:
+                    tracer.extension(attempt.description, False, attempt.outcome)
+            tracer.extension(candidate.description, True, "a structural law fired after it")
+            apply(function, candidate, tracer)
+            Normalizer(function, tracer, extra).run()
+            tracer.snapshot(length, snapshot.path[:length], laws)
+        return tracer.records
+
+
+def _laws_to_explain() -> list[Callable[[Facts], Law]]:
+    return [*all_laws(), *EXTENSIONS]
+
+
+def _named(snapshot: Snapshot, name: str) -> FuncOp:
+    function = snapshot.function.clone()
+    function.sym_name = StringAttr(name)
+    bytes, flops = snapshot.cost
+    function.attributes[SNAPSHOT] = DictionaryAttr(
+        {
+            "number": IntegerAttr(snapshot.number, i64),
+            "path": ArrayAttr([StringAttr(step) for step in snapshot.path]),
+            "bytes": IntegerAttr(bytes, i64),
+            "flops": IntegerAttr(flops, i64),
+        }
+    )
+    return function

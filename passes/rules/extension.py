@@ -1,0 +1,89 @@
+"""What the three ways to extend a map share.
+
+Extensions repeat work to save traffic: they are never part of the fixpoint, but tried one by one by the driver, which keeps an
+extension only if a structural law fires afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Generic
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import block
+from .law import Law, SiteT
+
+
+class Extension(Law[SiteT], Generic[SiteT]):
+    """A law that the driver applies at one chosen site."""
+
+    repeats: ClassVar[str]
+    """What is computed more often afterwards."""
+
+    def has_contractions(self, site: SiteT) -> bool:
+        """Whether contractions are among what is repeated; extensions without are tried first."""
+        raise NotImplementedError
+
+    def describe(self, site: SiteT) -> str:
+        """The site in words: `extend N into L`."""
+        raise NotImplementedError
+
+
+def contains_contraction(ops: Sequence[Operation]) -> bool:
+    """Whether any of the operations is, or contains, a contraction."""
+    return any(isinstance(inner, block.DotOp) for op in ops for inner in op.walk())
+
+
+def slice_of(map_: block.MapOp, result: SSAValue) -> block.MapOp:
+    """A detached copy of a map that only makes one of its results."""
+    copy = map_.clone()
+    index = map_.results.index(result)  # pyright: ignore[reportArgumentType]
+    last = copy.yield_op
+    kept = last.arguments[index]
+    last.detach()
+    last.erase()
+    body = copy.body.block
+    body.add_op(block.YieldOp(kept))
+    _erase_dead(copy)
+    region = copy.detach_region(copy.body)
+    new = block.MapOp(map_.dim_name, list(copy.operands), [map_.result_kinds[index]], region)
+    new.location = map_.location
+    new.results[0].name_hint = result.name_hint
+    for operand_index in reversed(range(len(new.inputs))):
+        if not new.body.block.args[operand_index].uses:
+            new.body.block.erase_arg(new.body.block.args[operand_index])
+            new.operands = [value for index, value in enumerate(new.operands) if index != operand_index]
+    copy.erase()
+    return new
+
+
+def _erase_dead(root: Operation) -> None:
+    for op in list(root.walk(reverse=True)):
+        if op is not root and op.results and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()
+
+
+def replace_inside(scope: Operation, old: SSAValue, new: SSAValue, rewriter: PatternRewriter) -> None:
+    """Let everything inside an operation use another value."""
+
+    def inside(operation: Operation) -> bool:
+        parent = operation.parent_op()
+        while parent is not None:
+            if parent is scope:
+                return True
+            parent = parent.parent_op()
+        return False
+
+    rewriter.replace_uses_with_if(old, new, lambda use: inside(use.operation))
+
+
+def insert_first(map_: block.MapOp, ops: Sequence[Operation], rewriter: PatternRewriter) -> None:
+    """Insert operations at the start of a map's body."""
+    first = map_.body.block.first_op
+    assert first is not None
+    for op in ops:
+        rewriter.insert(op, InsertPoint.before(first))

@@ -1,0 +1,74 @@
+"""Only the part of a map that makes one captured list is evaluated anew in every iteration of the map that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects import block
+from ..facts import kind_of
+from .extend_map import Extending, cone_between, is_useful
+from .extension import Extension, contains_contraction, insert_first, replace_inside, slice_of
+from .law import Check
+
+
+@dataclass(frozen=True)
+class _Slice:
+    extending: Extending
+    list: SSAValue
+
+
+class SliceExtend(Extension[_Slice]):
+    """y, r = map d1 {..}; map d2 {.. y ..}; r used elsewhere → map d2 { y = map d1 {..} }; r = map d1 {..}."""
+
+    name = "extend-map"
+    variant = "slice"
+    law = "The part of a map that makes one captured list is copied into the map that captures it."
+    before = "y, r = map N { f, g }; z = map L { map N (y) { h } }; .. y, r .."
+    after = "r = map N { f, g }; z = map L { y = map N { f }; map N (y) { h } }"
+    traffic = "the captured list is not loaded; its inputs are loaded in every iteration"
+    repeats = "the part of the map that makes the list; contractions never"
+    side_conditions = {
+        "not-mapped": "the list is captured, not mapped, by the consumer",
+        "shared": "the list has users outside the consumer (or else the whole map moves)",
+        "useful": "a map over the producer's dim inside the consumer reads the list, or a list that the producer reads",
+        "cheap": "no contraction is repeated",
+        "apart": "the copied part needs nothing that comes after the producer",
+        "not-nested": "the consumer runs over no dim that the producer runs over",
+    }
+    anchors = (block.MapOp,)
+
+    def sites(self, op: Operation) -> Iterator[_Slice]:
+        assert isinstance(op, block.MapOp)
+        for value in self.facts.captured(op):
+            maker = value.owner
+            if isinstance(maker, block.MapOp) and maker.parent is op.parent and isinstance(value.type, block.ListType):
+                yield _Slice(Extending(maker, op, cone_between(maker, op, self.facts)), value)
+
+    def checks(self, site: _Slice) -> Iterator[Check]:
+        extending = site.extending
+        yield Check("not-mapped", site.list not in extending.consumer.inputs, "the consumer maps the list too")
+        yield Check("shared", bool(extending.outside_users(site.list)), "the list is private to the consumer", noteworthy=False)
+        yield Check("useful", is_useful(extending.producer, extending.consumer), f"no map over {extending.producer.dim_name} inside the consumer could take it up")
+        part = slice_of(extending.producer, site.list)
+        yield Check("cheap", not contains_contraction([part]), f"making %{site.list.name_hint} again would repeat a contraction")
+        yield Check("apart", kind_of(site.list) is block.Kind.Stack, "the list does not come into being element by element")
+        dims = {inner.dim_name for inner in part.walk() if isinstance(inner, block.MapOp)}
+        yield Check("not-nested", extending.consumer.dim_name not in dims, f"the producer already runs over {extending.consumer.dim_name}")
+
+    def has_contractions(self, site: _Slice) -> bool:
+        return False
+
+    def describe(self, site: _Slice) -> str:
+        return f"repeat the part of the map over {site.extending.producer.dim_name} that makes %{site.list.name_hint} in {site.extending.consumer.dim_name}"
+
+    def rewrite(self, op: Operation, site: _Slice, rewriter: PatternRewriter) -> None:
+        part = slice_of(site.extending.producer, site.list)
+        insert_first(site.extending.consumer, [part], rewriter)
+        replace_inside(site.extending.consumer, site.list, part.results[0], rewriter)
+
+
+LAWS = (SliceExtend,)

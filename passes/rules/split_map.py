@@ -1,0 +1,77 @@
+"""A list that must be ready before its consumer starts is made a second time, by the consumer itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import block
+from ..facts import kind_of
+from .extension import Extension, contains_contraction, slice_of
+from .law import Check
+
+
+@dataclass(frozen=True)
+class _Split:
+    producer: block.MapOp
+    consumer: block.MapOp
+    index: int
+
+    @property
+    def list(self) -> SSAValue:
+        return self.consumer.inputs[self.index]
+
+
+class SplitMap(Extension[_Split]):
+    """y, s = map d {..}; map d (y) {.. s ..} → s = map d {..}; y = map d {..}; map d (y) {.. s ..}, and the last two fuse."""
+
+    name = "split-map"
+    law = "Where another way from a map to the consumer of its list forbids fusing them, a copy of what makes the list can be fused."
+    before = "y, s = map N { e, row_sum(e) }; z = map N (y) { row_scale(y, 1/s) }"
+    after = "s = map N { row_sum(e) }; z = map N { row_scale(e, 1/s) }"
+    traffic = "the list is neither stored nor loaded; its inputs are loaded twice"
+    repeats = "what makes the list; contractions never"
+    side_conditions = {
+        "same-dim": "both maps run over one dim",
+        "stacked": "the list is a stacked result",
+        "blocked": "another way leads from the producer to the consumer (or else the maps fuse as they are)",
+        "cheap": "no contraction is repeated",
+    }
+    anchors = (block.MapOp,)
+
+    def sites(self, op: Operation) -> Iterator[_Split]:
+        assert isinstance(op, block.MapOp)
+        for index, value in enumerate(op.inputs):
+            maker = value.owner
+            if isinstance(maker, block.MapOp) and maker.parent is op.parent:
+                yield _Split(maker, op, index)
+
+    def checks(self, site: _Split) -> Iterator[Check]:
+        yield Check("same-dim", site.producer.dim_name == site.consumer.dim_name, f"the maps run over {site.producer.dim_name} and {site.consumer.dim_name}")
+        yield Check("stacked", kind_of(site.list) is block.Kind.Stack, "the list is no stacked result")
+        direct = any(value.owner is site.producer for value in self.facts.captured(site.consumer))
+        other = self.facts.depends(site.consumer, site.producer, directly=False)
+        yield Check("blocked", direct or other, "the maps can be fused as they are")
+        part = slice_of(site.producer, site.list)
+        yield Check("cheap", not contains_contraction([part]), f"making %{site.list.name_hint} again would repeat a contraction")
+
+    def has_contractions(self, site: _Split) -> bool:
+        return False
+
+    def describe(self, site: _Split) -> str:
+        return f"make %{site.list.name_hint} a second time, in the map over {site.consumer.dim_name} that reads it"
+
+    def rewrite(self, op: Operation, site: _Split, rewriter: PatternRewriter) -> None:
+        part = slice_of(site.producer, site.list)
+        rewriter.insert(part, InsertPoint.before(site.producer))
+        operands = list(site.consumer.operands)
+        operands[site.index] = part.results[0]
+        site.consumer.operands = operands
+        rewriter.notify_op_modified(site.consumer)
+
+
+LAWS = (SplitMap,)

@@ -1,0 +1,178 @@
+"""The trace of fusion: every law that fired and every one that declined, with the reason, as plain records.
+
+Records are dictionaries that go into a file as JSON lines:
+
+- `program`: the program at the start;
+- `fired`: a law at a site, with what the program moves and computes before and after (simplifications that follow included);
+- `extension`: an extension that was tried, whether it was kept, and why not;
+- `snapshot`: a complete version of the program;
+- `refused`: a site of a snapshot at which a law declined, and the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from ..dialects import block
+from ..dialects.diagnostics import location_of
+from .facts import Facts
+from .output import replace_file
+from .pseudo_code import pseudo_code
+from .rules.law import Check, Law
+from .traffic import Traffic, contraction_flops, modelled_values, traffic_of_function
+
+Record = dict[str, object]
+
+
+def measure(function: FuncOp) -> dict[str, int]:
+    """What a program moves and computes, at the declared or at assumed sizes, and how many nests and lists it has."""
+    total = Traffic()
+    for _, traffic in traffic_of_function(function):
+        total += traffic
+    values = modelled_values(block.declared_dims(function) or {})
+    numbers = total.evaluate(values)
+    return {
+        "nests": sum(isinstance(op, block.MapOp) for op in function.body.block.ops),
+        "lists": len(intermediate_lists(function)),
+        "loads": numbers["loads"],
+        "stores": numbers["stores"],
+        "bytes": numbers["bytes_loaded"] + numbers["bytes_stored"],
+        "flops": numbers["flops"],
+        "contraction_flops": contraction_flops(function).evaluate(values),
+    }
+
+
+def intermediate_lists(function: FuncOp) -> list[Operation]:
+    """The maps that stack a list which some operation of the function reads again, each counted once a list."""
+    found: list[Operation] = []
+    for op in function.walk():
+        if isinstance(op, block.MapOp):
+            for result, kind in zip(op.results_, op.result_kinds, strict=True):
+                if kind is block.Kind.Stack and any(
+                    isinstance(use.operation, block.MapOp | block.ReduceOp) or _captures(use.operation, op)
+                    for use in result.uses
+                ):
+                    found.append(op)
+    return found
+
+
+def _captures(user: Operation, maker: Operation) -> bool:
+    return isinstance(user, block.LoadOp) or (user.parent is not maker.parent and not isinstance(user, block.YieldOp))
+
+
+def site_of(op: Operation) -> Record:
+    """Where an operation stands: its name, what it makes, the dims of the maps around it, and its source location."""
+    dims: list[str] = []
+    scope = op.parent_op()
+    while scope is not None:
+        if isinstance(scope, block.MapOp):
+            dims.insert(0, scope.dim_name)
+        scope = scope.parent_op()
+    site: Record = {"op": op.name, "inside": dims}
+    if isinstance(op, block.MapOp):
+        site["dim"] = op.dim_name
+    names = [result.name_hint for result in op.results if result.name_hint]
+    if names:
+        site["makes"] = names
+    location = location_of(op)
+    if location is not None:
+        site["location"] = str(location)
+    return site
+
+
+@dataclass
+class Tracer:
+    """Watches the laws work on one function and keeps records. An `Observer`."""
+
+    function: FuncOp
+    programs: bool = False
+    """Whether to keep the pseudo-code of the program after every firing."""
+    records: list[Record] = field(default_factory=list[Record])
+    _step: int = 0
+    _pending: Record | None = None
+    _source_contractions: int = 0
+    _now: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        self._now = measure(self.function)
+        self._source_contractions = self._now["contraction_flops"]
+        self._record("program", numbers=self._numbers(self._now), program=pseudo_code(self.function))
+
+    def _record(self, event: str, **content: object) -> Record:
+        record: Record = {"event": event, "function": self.function.sym_name.data, **content}
+        self.records.append(record)
+        return record
+
+    def _numbers(self, measured: Mapping[str, int]) -> Record:
+        numbers: Record = dict(measured)
+        numbers["recomputed_flops"] = max(0, measured["contraction_flops"] - self._source_contractions)
+        return numbers
+
+    def fired(self, law: Law, site: Operation) -> None:
+        self.settle()
+        self._step += 1
+        self._pending = self._record(
+            "fired",
+            step=self._step,
+            rule=law.name,
+            variant=law.variant,
+            law=law.law,
+            structural=law.structural,
+            site=site_of(site),
+            before=self._numbers(self._now),
+        )
+
+    def refused(self, law: Law, site: Operation, check: Check) -> None:
+        """Refusals are collected from the snapshots."""
+
+    def settle(self) -> None:
+        """Complete the record of the last firing with what it led to."""
+        if self._pending is not None:
+            self._now = measure(self.function)
+            self._pending["after"] = self._numbers(self._now)
+            if self.programs:
+                self._pending["program"] = pseudo_code(self.function)
+            self._pending = None
+
+    def extension(self, description: str, kept: bool, reason: str) -> None:
+        """An extension was tried."""
+        self._record("extension", description=description, kept=kept, reason=reason)
+
+    def snapshot(self, number: int, path: Iterable[str], laws: Iterable[Callable[[Facts], Law]]) -> None:
+        """The function is a snapshot now: record it, and why the laws that look at it decline."""
+        self.settle()
+        self._record(
+            "snapshot",
+            number=number,
+            path=list(path),
+            numbers=self._numbers(self._now),
+            program=pseudo_code(self.function),
+        )
+        facts, seen = Facts(), set[str]()
+        for make in laws:
+            law = make(facts)
+            for op in self.function.walk():
+                for check in law.refusals(op):
+                    content: Record = {
+                        "snapshot": number,
+                        "rule": law.name,
+                        "variant": law.variant,
+                        "site": site_of(op),
+                        "condition": check.condition,
+                        "reason": check.reason,
+                    }
+                    text = json.dumps(content, sort_keys=True)
+                    if text not in seen:
+                        seen.add(text)
+                        self._record("refused", **content)
+
+
+def write_trace(records: Iterable[Record], path: str) -> None:
+    """Write records as JSON lines, all or nothing. Raises OSError."""
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    replace_file(path, lines.encode())

@@ -1,0 +1,312 @@
+"""``bb-run`` from the outside: inputs, outputs, checks and failures. Filecheck tests what it prints."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from bb.dialects.parsing import parse_module
+from bb.lowering.pipelines import ALL_PASSES, register_pass
+from bb.passes import output
+from bb.runtime.interpreter import public_functions
+from bb.runtime.tolerances import BOUNDS, compare, narrowest_float
+from bb.tools.bb_run import main
+from example_programs import EXAMPLES, EXAMPLES_DIR, load
+from xdsl.context import Context
+from xdsl.dialects.arith import AddfOp, MulfOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+SCALE = """func.func @scale(%x: tensor<?x4xf32>, %s: tensor<4xf32>) -> tensor<?x4xf32> {
+  %y = array.elementwise (%a = %x, %b = %s) : tensor<?x4xf32>, tensor<4xf32> -> tensor<?x4xf32> {
+    %0 = arith.mulf %a, %b : f32
+    array.yield %0 : f32
+  }
+  func.return %y : tensor<?x4xf32>
+}
+"""
+SAME = "func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {\n  func.return %x : tensor<3xf32>\n}\n"
+
+
+@dataclass
+class Outcome:
+    status: int
+    output: str
+    errors: str
+
+
+BbRun = Callable[..., Outcome]
+
+
+@pytest.fixture
+def bb_run(capsys: pytest.CaptureFixture[str]) -> BbRun:
+    def run(*arguments: object) -> Outcome:
+        status = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def scale(tmp_path: Path) -> Path:
+    path = tmp_path / "scale.mlir"
+    path.write_text(SCALE)
+    return path
+
+
+def assert_one_message(outcome: Outcome, *parts: str):
+    assert outcome.status == 1
+    assert len(outcome.errors.splitlines()) == 1, outcome.errors
+    for part in ("bb-run: error: ", *parts):
+        assert part in outcome.errors
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run_and_check(name: str, bb_run: BbRun):
+    path = EXAMPLES_DIR / f"{name}.mlir"
+    done = bb_run(path, "-p", "array-decompose,array-to-block", "--random", 0, "--check", "--block-size", 48)
+    assert (done.status, done.errors) == (0, "")
+    for entry in load(name)[1].REFERENCES:
+        assert f"@{entry} on the interpreter" in done.output
+    assert "loads (" in done.output
+
+
+def test_inputs_and_outputs_are_npy_files(scale: Path, tmp_path: Path, bb_run: BbRun):
+    x, s = np.arange(12, dtype=np.float64).reshape(3, 4), np.full(4, 2, np.int64)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "s.npy", s)
+    inputs = ["--input", f"x={tmp_path}/x.npy", "--input", f"%s={tmp_path}/s.npy"]
+    done = bb_run(scale, *inputs, "--output", tmp_path / "new" / "folder")
+    assert done.status == 0
+    found = np.load(tmp_path / "new" / "folder" / "scale.y.npy")
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, 2 * x)
+
+
+def test_missing_inputs_are_made_and_known_extents_spread(tmp_path: Path, bb_run: BbRun):
+    path = tmp_path / "sum.mlir"
+    path.write_text(
+        'func.func @f(%x: tensor<?xf32> {bb.dims = ["M"]}, %y: tensor<?xf32> {bb.dims = ["M"]})\n'
+        "    -> tensor<?xf32> {\n"
+        "  %z = array.elementwise (%a = %x, %b = %y) : tensor<?xf32>, tensor<?xf32> -> tensor<?xf32> {\n"
+        "    %0 = arith.addf %a, %b : f32\n    array.yield %0 : f32\n  }\n"
+        "  func.return %z : tensor<?xf32>\n}\n"
+    )
+    np.save(tmp_path / "x.npy", np.zeros(5))
+    done = bb_run(path, "--input", f"x={tmp_path}/x.npy", "--random", 7, "--output", tmp_path)
+    assert done.status == 0, done.errors
+    wanted = np.random.default_rng([7, 1]).standard_normal(5).astype(np.float32)
+    np.testing.assert_array_equal(np.load(tmp_path / "f.z.npy"), wanted)
+
+
+def test_bfloat16_files(tmp_path: Path, bb_run: BbRun):
+    path = tmp_path / "same.mlir"
+    path.write_text(SAME.replace("f32", "bf16"))
+    x = np.array([1, 2.5, -3], ml_dtypes.bfloat16)
+    np.save(tmp_path / "raw.npy", x)
+    np.save(tmp_path / "wide.npy", x.astype(np.float32))
+    for name in ("raw", "wide"):
+        assert bb_run(path, "--input", f"x={tmp_path}/{name}.npy", "--output", tmp_path).status == 0
+        found = np.load(tmp_path / "f.x.npy")
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, x.astype(np.float32))
+
+
+def test_odd_names_make_safe_files(tmp_path: Path, bb_run: BbRun):
+    path = tmp_path / "odd.mlir"
+    path.write_text(SAME.replace("@f", '@"../odd name"'))
+    assert bb_run(path, "--random", 0, "--output", tmp_path / "out").status == 0
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["..%2Fodd%20name.x.npy"]
+
+
+def test_failed_write_keeps_the_existing_file(
+    scale: Path, tmp_path: Path, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch
+):
+    old = tmp_path / "scale.y.npy"
+    old.write_bytes(b"old")
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output.os, "replace", full)
+    done = bb_run(scale, "--random", 0, "--extent", "x.0=2", "--output", tmp_path)
+    assert_one_message(done, "cannot write", "scale.y.npy': no space left on device")
+    assert old.read_bytes() == b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scale.mlir", "scale.y.npy"]
+
+
+def test_output_that_is_no_folder(scale: Path, bb_run: BbRun):
+    done = bb_run(scale, "--random", 0, "--extent", "x.0=2", "--output", scale)
+    assert_one_message(done, f"cannot make the folder '{scale}'")
+
+
+def save_bad_files(folder: Path) -> None:
+    np.save(folder / "shape.npy", np.ones((3, 5)))
+    np.save(folder / "complex.npy", np.ones((3, 4), complex))
+    np.save(folder / "objects.npy", np.array([{}]), allow_pickle=True)
+    with open(folder / "several.npy", "wb") as file:
+        np.savez(file, a=np.ones(3))
+    (folder / "text.npy").write_text("1 2 3")
+    (folder / "cut.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{")
+    good = folder / "long.npy"
+    np.save(good, np.ones((3, 4)))
+    # A header that promises far more than there is.
+    good.write_bytes(good.read_bytes().replace(b"(3, 4), }      ", b"(3000000000, 4), }"[:15]))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("shape", "argument %x of 'scale' has shape [3, 5], expected [?, 4]"),
+        ("complex", "argument %x of 'scale' has dtype complex128, expected numbers"),
+        ("objects", "holds no array that can be read"),
+        ("several", "is no .npy file"),
+        ("text", "is no .npy file"),
+        ("cut", "holds no array that can be read"),
+        ("long", "holds no array that can be read"),
+        ("absent", "no such file or directory"),
+    ],
+)
+def test_bad_input_files(name: str, message: str, scale: Path, tmp_path: Path, bb_run: BbRun):
+    save_bad_files(tmp_path)
+    done = bb_run(scale, "--random", 0, "--input", f"x={tmp_path}/{name}.npy")
+    assert_one_message(done, message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "'scale' needs arrays for x, s"),
+        (["--random", "x"], "argument --random: takes an integer from 0, not 'x'"),
+        (["--random", "0"], "axis 0 of argument %x of 'scale' has an unknown extent; give it as x.0"),
+        (["--random", "0", "--extent", "x.0=99999999999999"], "is too large for the memory"),
+        (["--random", "0", "--extent", "x.0=9" + "9" * 30], "is too large for the memory"),
+        (["--extent", "x.0=2", "--extent", "x.0=3"], "--extent: 'x.0' is given twice"),
+        (["--input", "x=a.npy", "--input", "x=b.npy"], "--input: 'x' is given twice"),
+        (["--block-size", "0"], "argument --block-size: takes a positive integer, not '0'"),
+        (["--target", "emulator"], "target 'emulator' is not built yet"),
+        (["--max-input-size", "1", "--bogus"], "unrecognized arguments: --bogus"),
+        (["-p", "cse{"], "bad pipeline"),
+    ],
+)
+def test_bad_arguments(arguments: list[str], message: str, scale: Path, bb_run: BbRun):
+    assert_one_message(bb_run(scale, *arguments), message)
+
+
+def test_empty_program(tmp_path: Path, bb_run: BbRun):
+    path = tmp_path / "empty.mlir"
+    path.write_text("")
+    assert_one_message(bb_run(path), f"'{path}' has no public function to run")
+
+
+def test_extents_that_contradict_each_other_have_a_place(tmp_path: Path, bb_run: BbRun):
+    path = tmp_path / "add.mlir"
+    path.write_text(SCALE.replace("tensor<4xf32>", "tensor<?x4xf32>"))
+    done = bb_run(path, "--random", 0, "--extent", "x.0=2", "--extent", "s.0=3")
+    assert done.status == 1
+    assert done.errors.startswith(f"{path}:2:8: error: 'array.elementwise'")
+    assert done.errors.splitlines()[1:3] == [
+        SCALE.splitlines()[1].replace("tensor<4xf32>", "tensor<?x4xf32>"),
+        "       ^",
+    ]
+
+
+class BreakPass(ModulePass):
+    """A wrong pass: products become sums."""
+
+    name = "test-break"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, MulfOp):
+                Rewriter.replace_op(inner, AddfOp(inner.lhs, inner.rhs))
+
+
+def test_check_finds_a_wrong_pass(scale: Path, tmp_path: Path, bb_run: BbRun):
+    register_pass(BreakPass)
+    try:
+        arguments = ["--random", 0, "--extent", "x.0=5", "-p", "test-break", "--output", tmp_path]
+        assert bb_run(scale, *arguments).status == 0
+        done = bb_run(scale, *arguments, "--check")
+    finally:
+        del ALL_PASSES["test-break"]
+    assert "bound 1.0e-05 (f32): OUTSIDE" in done.output
+    assert_one_message(
+        done, "result %y of @scale is further from the float64 reference than its bound allows"
+    )
+
+
+def test_bugs_are_one_sentence(scale: Path, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("BB_DEBUG", raising=False)
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise KeyError("key")
+
+    monkeypatch.setattr("bb.tools.bb_run.interpret", broken)
+    done = bb_run(scale, "--random", 0, "--extent", "x.0=2")
+    assert_one_message(
+        done, "internal error: KeyError: 'key' (this is a bug of bb-run; BB_DEBUG=1 shows the traceback)"
+    )
+
+
+def test_closed_pipe_and_module_entry(scale: Path):
+    command = f"{sys.executable} -m bb.tools.bb_run {scale} --random 0 --extent x.0=2 > /dev/full"
+    environment = {name: value for name, value in os.environ.items() if name != "BB_DEBUG"}
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "bb-run: error: cannot write to standard output: no space left on device\n"
+
+
+# The comparison
+
+
+@pytest.mark.parametrize(
+    ("result", "reference", "absolute", "relative", "within"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0, 0, True),
+        ([1.0, 2.1], [1.0, 2.0], 0.1, 0.05, False),
+        ([1e-9], [0.0], 1e-9, 1e-9, True),
+        ([np.nan, 2.0], [np.nan, 2.0], 0, 0, True),
+        ([np.inf], [np.inf], 0, 0, True),
+        ([-np.inf], [np.inf], np.inf, np.inf, False),
+        ([np.nan], [1.0], np.inf, np.inf, False),
+        ([1.0], [np.nan], np.inf, np.inf, False),
+        ([1.0], [1.0, 2.0], np.inf, np.inf, False),
+    ],
+)
+def test_compare(result: list[float], reference: list[float], absolute: float, relative: float, within: bool):
+    found = compare(np.array(result), np.array(reference), 1e-5)
+    assert found.absolute == pytest.approx(absolute)
+    assert found.relative == pytest.approx(relative)
+    assert found.within is within
+
+
+def test_integers_must_be_equal():
+    big = np.array([2**60], np.int64)
+    assert compare(big, big, 1.0).within
+    assert not compare(big + 1, big, 1.0).within
+    assert not compare(np.array([True]), np.array([False]), 1.0).within
+
+
+def test_bound_is_that_of_the_narrowest_type():
+    text = (
+        "func.func @f(%x: tensor<4xbf16>) -> tensor<4xf32> {\n"
+        "  %y = array.elementwise (%a = %x) : tensor<4xbf16> -> tensor<4xf32> {\n"
+        "    %0 = arith.extf %a : bf16 to f32\n    array.yield %0 : f32\n  }\n"
+        "  func.return %y : tensor<4xf32>\n}"
+    )
+    for inside, narrowest in (("bf16", "bf16"), ("f16", "f16"), ("f32", "f32")):
+        program = SCALE if inside == "f32" else text.replace("bf16", inside)
+        (function,) = public_functions(parse_module(program))
+        assert narrowest_float(function) == narrowest
+    assert list(BOUNDS) == ["f64", "f32", "f16", "bf16"]
+    assert sorted(BOUNDS.values()) == list(BOUNDS.values())
