@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -19,27 +19,57 @@ from .map_editing import add_results
 
 @dataclass(frozen=True)
 class Extending:
-    """A map, the map that captures what it makes, and the cone of all operations between them."""
+    """A map, the map that captures what it makes, the cone of all operations between them, and where the cone is to go.
+
+    The target is the consumer, or the map inside it in whose body a map over the producer's dim takes the result up.
+    """
 
     producer: block.MapOp
     consumer: block.MapOp
     cone: tuple[Operation, ...]
+    target: block.MapOp
 
     @property
     def results(self) -> list[SSAValue]:
         return [value for op in self.cone for value in op.results]
 
+    @property
+    def path(self) -> list[block.MapOp]:
+        """The maps from the consumer down to the target."""
+        found: list[block.MapOp] = []
+        scope: Operation | None = self.target
+        while isinstance(scope, block.MapOp):
+            found.insert(0, scope)
+            if scope is self.consumer:
+                break
+            scope = scope.parent_op()
+        return found
+
+    def outside_uses(self, value: SSAValue) -> list[Use]:
+        """The uses of a value that are neither in the cone nor in the target."""
+        return [use for use in value.uses if not is_within(use.operation, (*self.cone, self.target), but=self.target)]
+
     def outside_users(self, value: SSAValue) -> list[Operation]:
-        """The operations of the block that use a value (or contain its use), but for the cone and the consumer."""
-        parent = self.producer.parent
+        """The operations of the producer's block that hold such uses."""
         found: dict[Operation, None] = {}
-        for use in value.uses:
+        for use in self.outside_uses(value):
             op: Operation | None = use.operation
-            while op is not None and op.parent is not parent:
+            while op is not None and op.parent is not self.producer.parent:
                 op = op.parent_op()
-            if op is not None and op is not self.consumer and op not in self.cone:
+            if op is not None:
                 found[op] = None
         return list(found)
+
+
+def is_within(op: Operation | None, scopes: tuple[Operation, ...], but: Operation | None = None) -> bool:
+    """Whether an operation is one of `scopes` (other than `but`), or stands inside one."""
+    if op is but and but is not None:
+        return False
+    while op is not None:
+        if op in scopes:
+            return True
+        op = op.parent_op()
+    return False
 
 
 def cone_between(producer: Operation, consumer: Operation, facts: Facts) -> tuple[Operation, ...]:
@@ -53,16 +83,19 @@ def cone_between(producer: Operation, consumer: Operation, facts: Facts) -> tupl
     return tuple(cone)
 
 
-def is_useful(producer: block.MapOp, consumer: block.MapOp) -> bool:
-    """Whether a map over the producer's dim inside the consumer reads the producer's lists, or lists that it reads too."""
+def targets(producer: block.MapOp, consumer: block.MapOp) -> list[block.MapOp]:
+    """The maps, from the consumer inwards, in whose body a map over the producer's dim could take up what the producer makes.
+
+    Such a map reads a list of the producer's, or a list that the producer reads.
+    """
     shared = {*producer.inputs, *producer.results}
-    return any(
-        isinstance(inner, block.MapOp)
-        and inner is not consumer
-        and inner.dim_name == producer.dim_name
-        and not shared.isdisjoint(inner.inputs)
-        for inner in consumer.walk()
-    )
+    found: dict[block.MapOp, None] = {}
+    for inner in consumer.walk():
+        if isinstance(inner, block.MapOp) and inner is not consumer and inner.dim_name == producer.dim_name:
+            scope = inner.parent_op()
+            if isinstance(scope, block.MapOp) and not shared.isdisjoint(inner.inputs):
+                found[scope] = None
+    return list(found)
 
 
 class ExtendMap(Extension[Extending]):
@@ -79,8 +112,8 @@ class ExtendMap(Extension[Extending]):
         "not-mapped": "no result of the cone is a mapped input of the consumer",
         "nearest": "no other map stands in the cone: the nearest producer goes first",
         "useful": "a map over the producer's dim inside the consumer reads the producer's list, or a list that the producer reads",
-        "private": "no list of the cone has a user outside the consumer (its items may have: they leave as `any` results)",
-        "not-nested": "neither map runs over a dim that the other, or a map inside it, runs over",
+        "private": "no list of the cone has a user elsewhere (items may have, if the cone goes no deeper: they leave as `any` results)",
+        "not-nested": "no map from the consumer to the target runs over a dim that the producer runs over",
     }
     anchors = (block.MapOp,)
 
@@ -98,7 +131,9 @@ class ExtendMap(Extension[Extending]):
                 continue
             seen.add(maker)
             if isinstance(maker, block.MapOp):
-                yield Extending(maker, op, cone_between(maker, op, facts))
+                cone = cone_between(maker, op, facts)
+                for target in targets(maker, op) or [op]:
+                    yield Extending(maker, op, cone, target)
             else:
                 pending.extend(
                     value.owner
@@ -111,32 +146,31 @@ class ExtendMap(Extension[Extending]):
         yield Check("not-mapped", results.isdisjoint(site.consumer.inputs), "the consumer maps a result of the producer", noteworthy=False)
         others = [op for op in site.cone if isinstance(op, block.MapOp) and op is not site.producer]
         yield Check("nearest", not others, "another map stands between the two", noteworthy=False)
-        yield Check(
-            "useful",
-            is_useful(site.producer, site.consumer),
-            f"no map over {site.producer.dim_name} inside the consumer could take it up",
-        )
-        shared = [value for value in site.results if not _can_leave(value) and site.outside_users(value)]
+        useful = bool(targets(site.producer, site.consumer))
+        yield Check("useful", useful, f"no map over {site.producer.dim_name} inside the consumer could take it up")
+        deep = site.target is not site.consumer
+        shared = [value for value in site.results if site.outside_uses(value) and (deep or not block.is_local(value.type))]
         names = ", ".join(f"%{value.name_hint}" if value.name_hint else "a list" for value in shared)
-        yield Check("private", not shared, f"{names} is also used outside the consumer")
+        yield Check("private", not shared, f"{names} is also used elsewhere")
         dims = {inner.dim_name for inner in site.producer.walk() if isinstance(inner, block.MapOp)}
-        yield Check("not-nested", site.consumer.dim_name not in dims, f"the producer already runs over {site.consumer.dim_name}")
+        nested = [scope.dim_name for scope in site.path if scope.dim_name in dims]
+        yield Check("not-nested", not nested, f"the producer already runs over {', '.join(nested)}")
 
     def has_contractions(self, site: Extending) -> bool:
         return contains_contraction(site.cone)
 
     def describe(self, site: Extending) -> str:
-        return f"extend the map over {site.producer.dim_name} into {site.consumer.dim_name}"
+        into = " ".join(scope.dim_name for scope in site.path)
+        return f"extend the map over {site.producer.dim_name} into {into}"
 
     def rewrite(self, op: Operation, site: Extending, rewriter: PatternRewriter) -> None:
-        consumer = site.consumer
         copies: dict[SSAValue, SSAValue] = {}
         clones = [member.clone(copies) for member in site.cone]
-        insert_first(consumer, clones, rewriter)
+        insert_first(site.target, clones, rewriter)
         for old, new in copies.items():
             if old in site.results:
-                replace_inside(consumer, old, new, rewriter)
-        leaving = [value for value in site.results if site.outside_users(value)]
+                replace_inside(site.target, old, new, rewriter)
+        leaving = [value for value in site.results if site.outside_uses(value)]
         if leaving:
             self._leave(site, leaving, copies, rewriter)
 
@@ -149,35 +183,23 @@ class ExtendMap(Extension[Extending]):
         assert isinstance(new, block.MapOp)
         # Whoever uses them must come behind the consumer now, with all that depends on it.
         facts, moved = self.facts, dict[Operation, None]()
+        now = Extending(site.producer, new, site.cone, new)
         limit = facts.position(new)
-        pending = [user for value in leaving for user in Extending(site.producer, new, site.cone).outside_users(value)]
+        pending = [user for value in leaving for user in now.outside_users(value)]
         while pending:
             user = pending.pop()
             if user in moved or facts.position(user) > limit:
                 continue
             moved[user] = None
             for value in user.results:
-                pending.extend(Extending(site.producer, new, site.cone).outside_users(value))
-        anchor = new
+                pending.extend(now.outside_users(value))
+        anchor: Operation = new
         for user in sorted(moved, key=facts.position):
             user.detach()
             rewriter.insert(user, InsertPoint.after(anchor))
             anchor = user
         for old, result in zip(leaving, results, strict=True):
-            cone = site.cone
-            rewriter.replace_uses_with_if(old, result, lambda use: not _within(use.operation, cone))
-
-
-def _within(op: Operation | None, cone: tuple[Operation, ...]) -> bool:
-    while op is not None:
-        if op in cone:
-            return True
-        op = op.parent_op()
-    return False
-
-
-def _can_leave(value: SSAValue) -> bool:
-    return block.is_local(value.type)
+            rewriter.replace_uses_with_if(old, result, lambda use: not is_within(use.operation, site.cone))
 
 
 LAWS = (ExtendMap,)

@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ..facts import kind_of
-from .extend_map import Extending, cone_between, is_useful
+from .extend_map import Extending, cone_between, targets
 from .extension import Extension, contains_contraction, insert_first, replace_inside, slice_of
 from .law import Check
 
@@ -37,7 +37,7 @@ class SliceExtend(Extension[_Slice]):
         "useful": "a map over the producer's dim inside the consumer reads the list, or a list that the producer reads",
         "cheap": "no contraction is repeated",
         "apart": "the copied part needs nothing that comes after the producer",
-        "not-nested": "the consumer runs over no dim that the producer runs over",
+        "not-nested": "no map from the consumer to the target runs over a dim that the producer runs over",
     }
     anchors = (block.MapOp,)
 
@@ -46,29 +46,32 @@ class SliceExtend(Extension[_Slice]):
         for value in self.facts.captured(op):
             maker = value.owner
             if isinstance(maker, block.MapOp) and maker.parent is op.parent and isinstance(value.type, block.ListType):
-                yield _Slice(Extending(maker, op, cone_between(maker, op, self.facts)), value)
+                cone = cone_between(maker, op, self.facts)
+                for target in targets(maker, op) or [op]:
+                    yield _Slice(Extending(maker, op, cone, target), value)
 
     def checks(self, site: _Slice) -> Iterator[Check]:
         extending = site.extending
         yield Check("not-mapped", site.list not in extending.consumer.inputs, "the consumer maps the list too")
-        yield Check("shared", bool(extending.outside_users(site.list)), "the list is private to the consumer", noteworthy=False)
-        yield Check("useful", is_useful(extending.producer, extending.consumer), f"no map over {extending.producer.dim_name} inside the consumer could take it up")
+        yield Check("shared", bool(extending.outside_uses(site.list)), "the list is private to the consumer", noteworthy=False)
+        yield Check("useful", bool(targets(extending.producer, extending.consumer)), f"no map over {extending.producer.dim_name} inside the consumer could take it up")
         part = slice_of(extending.producer, site.list)
         yield Check("cheap", not contains_contraction([part]), f"making %{site.list.name_hint} again would repeat a contraction")
         yield Check("apart", kind_of(site.list) is block.Kind.Stack, "the list does not come into being element by element")
         dims = {inner.dim_name for inner in part.walk() if isinstance(inner, block.MapOp)}
-        yield Check("not-nested", extending.consumer.dim_name not in dims, f"the producer already runs over {extending.consumer.dim_name}")
+        nested = [scope.dim_name for scope in extending.path if scope.dim_name in dims]
+        yield Check("not-nested", not nested, f"the producer already runs over {', '.join(nested)}")
 
     def has_contractions(self, site: _Slice) -> bool:
         return False
 
     def describe(self, site: _Slice) -> str:
-        return f"repeat the part of the map over {site.extending.producer.dim_name} that makes %{site.list.name_hint} in {site.extending.consumer.dim_name}"
+        return f"repeat the part of the map over {site.extending.producer.dim_name} that makes %{site.list.name_hint} in {' '.join(scope.dim_name for scope in site.extending.path)}"
 
     def rewrite(self, op: Operation, site: _Slice, rewriter: PatternRewriter) -> None:
         part = slice_of(site.extending.producer, site.list)
-        insert_first(site.extending.consumer, [part], rewriter)
-        replace_inside(site.extending.consumer, site.list, part.results[0], rewriter)
+        insert_first(site.extending.target, [part], rewriter)
+        replace_inside(site.extending.target, site.list, part.results[0], rewriter)
 
 
 LAWS = (SliceExtend,)

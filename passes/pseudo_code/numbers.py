@@ -1,0 +1,117 @@
+"""Numbers in programs, as people know them: `1/96`, `1e-6`, `√48`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import e, isfinite, isqrt, log, pi, sqrt
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatAttr
+from xdsl.ir import Attribute
+
+from ...dialects.block import exact
+
+_FAMOUS = (
+    (sqrt(2 / pi), "√(2/π)", "sqrt(2/pi)"),
+    (log(2), "ln 2", "ln(2)"),
+    (1 / log(2), "log₂e", "log2(e)"),
+    (pi, "π", "pi"),
+    (e, "e", "e"),
+)
+
+LARGEST_ROOT = 4096
+"""`√n` is recognised up to here."""
+
+
+def _significand_bits(type: Attribute) -> int:
+    match type:
+        case Float16Type():
+            return 11
+        case BFloat16Type():
+            return 8
+        case Float32Type():
+            return 24
+        case _:
+            return 53
+
+
+def rational(attribute: FloatAttr) -> Fraction | None:
+    """The number that a floating-point constant of its type stands for; None for infinities and NaN."""
+    value, bits = attribute.value.data, _significand_bits(attribute.type)
+    if not isfinite(value) or value == 0 or bits == 53:
+        return exact(value)
+    # The shortest decimal that the constant is the nearest number of its type to.
+    decimals = (float(f"{value:.{digits}g}") for digits in range(1, 18))
+    decimal = next(found for found in decimals if abs(found - value) <= abs(value) * 2.0 ** -(bits + 1))
+    simple = Fraction(value).limit_denominator(4096)
+    if _digits(decimal) > 7 and simple and abs(float(simple) - value) <= abs(value) * 2.0 ** -(bits + 1):
+        return simple
+    return Fraction(repr(decimal))
+
+
+def _digits(value: float) -> int:
+    return len(repr(abs(value)).partition("e")[0].replace(".", "").strip("0"))
+
+
+def _decimal(value: Fraction) -> str:
+    """At most nine digits, which tell all numbers of 32 bits apart: `0.044715`, `1e-6`."""
+    found = float(value)
+    text = repr(found) if _digits(found) <= 9 else f"{found:.9g}"
+    mantissa, mark, exponent = text.partition("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}" if mark else text.removesuffix(".0")
+
+
+def _irrational(value: Fraction, ascii: bool) -> tuple[str, str] | None:
+    """A square root or a famous constant, above or below the bar."""
+    found = float(value)
+    digits = _digits(found)
+    if digits < 8 or value.denominator == 1:
+        return None
+    tolerance = 1e-7 if digits <= 10 else 1e-13
+
+    def close(candidate: float) -> bool:
+        return abs(candidate - found) <= tolerance * found
+
+    for constant, name, ascii_name in _FAMOUS:
+        if close(constant):
+            return (ascii_name if ascii else name), ""
+    for square, above in ((found * found, True), (1 / (found * found) if found else 0.0, False)):
+        n = round(square)
+        if 2 <= n <= LARGEST_ROOT and isqrt(n) ** 2 != n and close(sqrt(n) if above else 1 / sqrt(n)):
+            root = f"sqrt({n})" if ascii else f"√{n}"
+            return (root, "") if above else ("", root)
+    return None
+
+
+def _is_fraction(value: Fraction) -> bool:
+    """Whether a number reads best as a quotient of integers."""
+    return value.denominator > 1 and abs(value.numerator) <= 9 and value.denominator <= 1 << 24
+
+
+def _is_power_of_ten(value: int) -> bool:
+    return value == 10 ** (len(str(value)) - 1)
+
+
+def literal(value: Fraction, ascii: bool) -> str:
+    """A number that stands alone."""
+    if value < 0:
+        return f"-{literal(-value, ascii)}"
+    if value.denominator == 1 and value.numerator < 1 << 40:
+        return str(value.numerator)
+    if _is_fraction(value) and _digits(float(value)) > 7:
+        return str(value)
+    root = _irrational(value, ascii)
+    if root is not None:
+        return root[0] or f"1/{root[1]}"
+    return _decimal(value)
+
+
+def scale(value: Fraction, ascii: bool) -> tuple[list[str], list[str]]:
+    """A positive factor, as what it puts above and below the bar."""
+    if value == 1:
+        return [], []
+    if _is_fraction(value) and not (value.denominator >= 1000 and _is_power_of_ten(value.denominator)):
+        return [str(value.numerator)] if value.numerator > 1 else [], [str(value.denominator)]
+    root = _irrational(value, ascii)
+    if root is not None:
+        return [root[0]] if root[0] else [], [root[1]] if root[1] else []
+    return [literal(value, ascii)], []
