@@ -58,6 +58,12 @@ def _block_fuse() -> type[ModulePass]:
     return BlockFusePass
 
 
+def _block_fuse_elementwise() -> type[ModulePass]:
+    from ..passes.block_fuse_elementwise import BlockFuseElementwisePass
+
+    return BlockFuseElementwisePass
+
+
 def _block_traffic() -> type[ModulePass]:
     from ..passes.block_traffic import BlockTrafficPass
 
@@ -88,6 +94,7 @@ ALL_PASSES: dict[str, PassFactory] = {
     "array-to-block": _array_to_block,
     "block-apply": _block_apply,
     "block-fuse": _block_fuse,
+    "block-fuse-elementwise": _block_fuse_elementwise,
     "block-traffic": _block_traffic,
     "canonicalize": _canonicalize,
     "cse": _cse,

@@ -17,13 +17,18 @@ class EraseDead(RewritePattern):
             rewriter.erase(op)
 
 
-def cleanup_patterns() -> tuple[RewritePattern, ...]:
-    """The patterns, cheapest first."""
-    return (
-        EraseDead(),
-        LoadOfStore(),
-        PartitionOfAssemble(),
-        DropUnusedMapResults(),
-        DropUnusedMapInputs(),
-        DropDuplicateMapInputs(),
-    )
+def dead_code_patterns() -> tuple[RewritePattern, ...]:
+    """What removes operations, and results and inputs of maps, that nobody reads."""
+    return EraseDead(), DropUnusedMapResults(), DropUnusedMapInputs()
+
+
+def cleanup_patterns() -> list[tuple[RewritePattern, tuple[type[Operation], ...]]]:
+    """The patterns, cheapest first, with the operations at which they look."""
+    return [
+        (EraseDead(), (Operation,)),
+        (LoadOfStore(), (block.LoadOp,)),
+        (PartitionOfAssemble(), (block.PartitionOp,)),
+        (DropUnusedMapResults(), (block.MapOp,)),
+        (DropUnusedMapInputs(), (block.MapOp,)),
+        (DropDuplicateMapInputs(), (block.MapOp,)),
+    ]

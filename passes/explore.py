@@ -99,14 +99,19 @@ def candidates(function: FuncOp) -> list[Candidate]:
     return sorted(found, key=Candidate.order)
 
 
-def apply(function: FuncOp, candidate: Candidate, observer: Observer | None = None) -> None:
-    """Apply an extension to a program equal to the one it was found in."""
+def apply(function: FuncOp, candidate: Candidate, observer: Observer | None = None) -> list[Operation]:
+    """Apply an extension to a program equal to the one it was found in; gives the operations that it touched."""
     law = EXTENSIONS[candidate.law](Facts(), observer)
     op = next(op for index, (op, _) in enumerate(_maps(function)) if index == candidate.op)
     site = next(site for index, site in enumerate(law.sites(op)) if index == candidate.site)
     if observer is not None:
         observer.fired(law, op)
-    law.rewrite(op, site, PatternRewriter(op))
+    touched: list[Operation] = [op]
+    rewriter = PatternRewriter(op)
+    rewriter.operation_insertion_handler.append(touched.append)
+    rewriter.operation_modification_handler.append(touched.append)
+    law.rewrite(op, site, rewriter)
+    return [inner for changed in touched if changed.parent is not None for inner in changed.walk()]
 
 
 def cost_of(function: FuncOp) -> Cost:
@@ -139,8 +144,8 @@ class Explorer:
 
     def _extend(self, snapshot: Snapshot, candidate: Candidate) -> Snapshot | None:
         function = snapshot.function.clone()
-        apply(function, candidate)
-        firings = Normalizer(function, extra=self.extra).run()
+        touched = apply(function, candidate)
+        firings = Normalizer(function, extra=self.extra).run(touched)
         if not firings.structural:
             self._note(snapshot, candidate, "no structural law fired after it: it would repeat work for nothing")
             return None

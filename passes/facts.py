@@ -61,6 +61,20 @@ def waits_for_reduction(value: SSAValue) -> bool:
     return False
 
 
+def computed_from(value: SSAValue, source: SSAValue) -> bool:
+    """Whether `source` is among what a value is computed from, through operators of the bodies around it."""
+    pending, seen = [value], set[SSAValue]()
+    while pending:
+        current = pending.pop()
+        if current is source:
+            return True
+        if current not in seen:
+            seen.add(current)
+            if isinstance(current.owner, Operation):
+                pending.extend(current.owner.operands)
+    return False
+
+
 def kind_of(value: SSAValue) -> block.Kind | None:
     """How the map that gives a value collects it; None if no map gives it."""
     owner = value.owner

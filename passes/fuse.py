@@ -166,8 +166,8 @@ class BlockFusePass(ModulePass):
                 if attempt.path == snapshot.path[: length - 1] and attempt.description != candidate.description:
                     tracer.extension(attempt.description, False, attempt.outcome)
             tracer.extension(candidate.description, True, "a structural law fired after it")
-            apply(function, candidate, tracer)
-            Normalizer(function, tracer, extra).run()
+            touched = apply(function, candidate, tracer)
+            Normalizer(function, tracer, extra).run(touched)
             tracer.snapshot(length, snapshot.path[:length], laws)
         return tracer.records
 

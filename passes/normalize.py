@@ -11,7 +11,7 @@ was missed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -89,6 +89,16 @@ class _Tee:
             self.observer.settle()
 
 
+def items_and_maps(scope: Operation) -> Iterator[Operation]:
+    """The operations inside another that laws look at: all but the scalars of element-wise regions."""
+    for region in scope.regions:
+        for body in region.blocks:
+            for op in body.ops:
+                yield op
+                if isinstance(op, block.MapOp):
+                    yield from items_and_maps(op)
+
+
 class Normalizer:
     """Brings one function into normal form.
 
@@ -115,17 +125,32 @@ class Normalizer:
         self._first = InlineWholeDim(self.facts, tee)
         self._cse = Cse(self.facts, tee)
         self._siblings = FuseSiblingMaps(self.facts, tee)
-        self._laws: list[Law] = laws
         for pattern in extra:
             if isinstance(pattern, Law):
                 pattern.observer = tee
-        self._patterns = (*cleanup_patterns(), *laws, *extra)
+        self._patterns: list[tuple[RewritePattern, tuple[type[Operation], ...]]] = [
+            *cleanup_patterns(),
+            *((law, law.anchors) for law in laws),
+            *((pattern, pattern.anchors if isinstance(pattern, Law) else (Operation,)) for pattern in extra),
+        ]
+        self._listener = PatternRewriterListener(
+            operation_insertion_handler=[self._inserted],
+            operation_removal_handler=[self._removed],
+            operation_modification_handler=[self._modified],
+        )
         self._by_type: dict[type[Operation], list[RewritePattern]] = {}
 
-    def run(self) -> Firings:
-        """Apply the laws until none fires any more."""
+    def run(self, touched: Sequence[Operation] | None = None) -> Firings:
+        """Apply the laws until none fires any more.
+
+        `touched`: the operations that changed since the function was in normal form, if it was; they are looked at first.
+        """
         while self._try(self.function, [self._first]):
-            pass
+            touched = None
+        for op in touched or ():
+            self._touch(op)
+        if touched is not None:
+            self._drain()
         while True:
             self._settle()
             if not self._fuse_siblings():
@@ -134,7 +159,7 @@ class Normalizer:
     def _settle(self) -> None:
         """Everything but siblings, to a fixpoint."""
         while True:
-            for op in self.function.body.walk():
+            for op in items_and_maps(self.function):
                 self._worklist.push(op)
             fired = self._drain()
             fired |= self._try(self.function, [self._cse])
@@ -145,7 +170,7 @@ class Normalizer:
     def _fuse_siblings(self) -> bool:
         """Fuse siblings, one pair after the other, with everything that follows nearby."""
         fired = False
-        for op in list(self.function.body.walk()):
+        for op in list(items_and_maps(self.function)):
             while isinstance(op, block.MapOp) and op.parent is not None and self._try(op, [self._siblings]):
                 fired = True
                 self._drain()
@@ -158,25 +183,24 @@ class Normalizer:
                 continue
             if self._try(op, self._patterns_for(op)):
                 fired = True
-                self._worklist.push(op) if op.parent is not None else None
+                if op.parent is not None:
+                    self._worklist.push(op)
         return fired
 
     def _patterns_for(self, op: Operation) -> list[RewritePattern]:
         kind = type(op)
         known = self._by_type.get(kind)
         if known is None:
-            known = self._by_type[kind] = [
-                pattern for pattern in self._patterns if not isinstance(pattern, Law) or issubclass(kind, pattern.anchors)
-            ]
+            known = self._by_type[kind] = [pattern for pattern, anchors in self._patterns if issubclass(kind, anchors)]
         return known
 
     def _try(self, op: Operation, patterns: Sequence[RewritePattern]) -> bool:
         """Apply the first pattern that matches."""
+        # A function that is being tried stands in no module.
+        point = InsertPoint.before(op) if op.parent is not None else InsertPoint.at_start(op.regions[0].block)
+        rewriter = PatternRewriter(point)
+        rewriter.extend_from_listener(self._listener)
         for pattern in patterns:
-            # A function that is being tried stands in no module.
-            point = InsertPoint.before(op) if op.parent is not None else InsertPoint.at_start(op.regions[0].block)
-            rewriter = PatternRewriter(point)
-            rewriter.extend_from_listener(self._listener())
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:
                 self.limit -= 1
@@ -184,13 +208,6 @@ class Normalizer:
                     raise RuntimeError("fusion does not end: laws undo each other")
                 return True
         return False
-
-    def _listener(self) -> PatternRewriterListener:
-        return PatternRewriterListener(
-            operation_insertion_handler=[self._inserted],
-            operation_removal_handler=[self._removed],
-            operation_modification_handler=[self._modified],
-        )
 
     def _inserted(self, op: Operation) -> None:
         self.facts.inserted(op)

@@ -87,6 +87,9 @@ def interpret(
     be evaluated.
     """
     function = select_function(module, entry)
+    for dim, size in (("every dim", default_block_size), *(block_sizes or {}).items()):
+        if size < 1:
+            raise InputError(f"the block size of {dim} must be at least 1, got {size}")
     machine = _Machine(module, float64, block_sizes or {}, default_block_size, callbacks or {})
     return machine.call(function, _check_inputs(function, inputs, float64))
 
@@ -104,7 +107,10 @@ def _check_inputs(function: FuncOp, inputs: Sequence[object], float64: bool) -> 
         if not isinstance(type, TensorType):
             raise InputError(f"{argument} has type {type}, only arrays can be given")
         tensor = cast("TensorType[Attribute]", type)
-        value = np.asarray(array)
+        try:
+            value = np.asarray(array)
+        except ValueError as error:
+            raise InputError(f"{argument} is no array: {error}") from error
         shape = tensor.get_shape()
         if value.ndim != len(shape) or any(
             extent not in (DYNAMIC, given) for extent, given in zip(shape, value.shape, strict=True)
@@ -174,9 +180,13 @@ class _Machine:
         callee = op.callee.root_reference.data
         if self.depth > 50:
             raise InterpreterError(f"call of '{callee}' is nested too deeply; recursion is not supported", op)
+        try:
+            function = select_function(self.module, callee)
+        except InputError as error:
+            raise InterpreterError(f"'func.call': {error}", op) from error
         self.depth += 1
         try:
-            run = self.call(select_function(self.module, callee), operands)
+            run = self.call(function, operands)
         finally:
             self.depth -= 1
         for name, amount in vars(run.counts).items():

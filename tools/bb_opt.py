@@ -52,9 +52,9 @@ def _run(options: argparse.Namespace) -> int:
     for script in options.load:
         _load(script)
     if options.list_passes:
-        return _print(_table({name: describe_pass(name) for name in sorted(ALL_PASSES)}))
+        return _print(_table([(name, describe_pass(name)) for name in sorted(ALL_PASSES)]))
     if options.list_rules:
-        return _print(_table({name: _describe_rule(name) for name in sorted(ALL_RULES)}))
+        return _print(_table([row for name in sorted(ALL_RULES) for row in _describe_rule(name)]))
     if options.target not in TARGETS:
         raise ToolError(
             f"target '{options.target}' is not available in this version; targets: {', '.join(TARGETS)}"
@@ -188,10 +188,16 @@ def _load(path: str) -> None:
         raise ToolError(f"cannot load '{path}': {where}{kind}: {one_sentence(str(error))}") from error
 
 
-def _describe_rule(name: str) -> str:
+def _describe_rule(name: str) -> list[tuple[str, str]]:
+    """The rows of one rule in the table: its name, and the variants of a law, each with one line."""
+    from ..passes.rules.table import Rule
+
     factory: Callable[[], object] = ALL_RULES[name]
-    doc = (factory if isinstance(factory, type) else type(factory())).__doc__ or ""
-    return doc.strip().partition("\n")[0]
+    rule = factory if isinstance(factory, type) else factory()
+    if isinstance(rule, Rule):
+        return [(name, rule.summary), *((f"  {variant}", law) for variant, law in rule.variants.items())]
+    doc = (rule if isinstance(rule, type) else type(rule)).__doc__ or ""
+    return [(name, doc.strip().partition("\n")[0])]
 
 
 # Standard streams and failures
@@ -315,9 +321,9 @@ def _version() -> str:
     return f"bb-opt {own} (xDSL {version('xdsl')})"
 
 
-def _table(rows: dict[str, str]) -> str:
-    width = max(map(len, rows), default=0)
-    return "\n".join(f"{name:<{width}}  {text}".rstrip() for name, text in rows.items()) or "(none)"
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join(f"{name:<{width}}  {text}".rstrip() for name, text in rows) or "(none)"
 
 
 if __name__ == "__main__":

@@ -239,10 +239,12 @@ class Plan:
 
         It is where that reads one array only (a norm, a softmax of it, …), and never for a matmul.
         """
-        if any(len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
-            return False
         op = value.owner
         assert isinstance(op, Operation)
+        if isinstance(op, array.MatmulOp):
+            return False
+        if any(len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
+            return False
         iteration = self.analysis.iterations[op]
         reduced = self.analysis.dims(iteration.reduced)
         dims = (*_dims(spec), *reduced)

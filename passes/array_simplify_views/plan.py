@@ -134,7 +134,7 @@ class Plan:
         return stay
 
     def _recomputed(self) -> set[Node]:
-        """Parts of matmuls that share elements with other parts: the smaller one, where one holds the other."""
+        """Parts of matmuls that share elements with other parts: the smaller where one holds the other."""
         parts: defaultdict[Operation, list[Node]] = defaultdict(list)
         for node in self.steps:
             if isinstance(node.value.owner, array.MatmulOp):

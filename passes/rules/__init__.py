@@ -6,7 +6,34 @@ from xdsl.pattern_rewriter import RewritePattern
 
 RuleFactory = Callable[[], RewritePattern]
 
-ALL_RULES: dict[str, RuleFactory] = {}
+LAW_NAMES = (
+    "cse",
+    "duplicate-mapped-scale",
+    "exp-of-shift",
+    "fuse-consecutive-maps",
+    "fuse-map-reduction",
+    "fuse-sibling-maps",
+    "hoist-invariant",
+    "inline-whole-dim",
+    "leave-sum",
+    "merge-scales",
+    "swap-scale-dot",
+    "swap-shift-dot",
+    "vector-algebra",
+)
+"""The laws of fusion; each stands in the file of its name, with all its variants."""
+
+
+def _law(name: str) -> RuleFactory:
+    def make() -> RewritePattern:
+        from .table import Rule
+
+        return Rule(name)
+
+    return make
+
+
+ALL_RULES: dict[str, RuleFactory] = {name: _law(name) for name in LAW_NAMES}
 """Every known rule; a factory takes no argument and imports its rule's module when called."""
 
 

@@ -47,7 +47,7 @@ class _ScaledList:
         return None
 
     def consumers(self) -> list[tuple[block.MapOp, int]]:
-        """The maps that map the list and read its elements, with the position at which they do, in program order."""
+        """The maps that read elements of the list, with the position at which they map it, in order."""
         found = [(use.operation, use.index) for use in self.list.uses if _maps(use)]
         return [
             (op, index)  # pyright: ignore[reportReturnType]
@@ -68,9 +68,7 @@ class DuplicateMappedScale(Law[_ScaledList]):
     """y = stack row_scale(p, c), c invariant: consumers map p and scale it themselves."""
 
     name = "duplicate-mapped-scale"
-    law = (
-        "Consumers of a list that one vector scales take the unscaled list and scale each element themselves."
-    )
+    law = "Consumers of a list that one vector scales take the unscaled list and scale its elements."
     before = "y = map N { store(row_scale(p, c)) }; map N (y) { f(load(y)) }"
     after = "y = map N { store(p) }; map N (y) { f(row_scale(load(y), c)) }"
     traffic = "none; the producer no longer waits for c"

@@ -36,7 +36,7 @@ class FuseMapReduction(Law[_Reduction]):
         assert isinstance(op, block.ReduceOp)
         maker = op.list.owner
         if isinstance(maker, block.MapOp):
-            index = op.list.index  # pyright: ignore[reportAttributeAccessIssue]
+            index = maker.results.index(op.list)  # pyright: ignore[reportArgumentType]
             stacked = maker.result_kinds[index] is block.Kind.Stack
             yield _Reduction(maker, maker.yield_op.arguments[index], stacked)
 

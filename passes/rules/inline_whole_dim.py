@@ -11,7 +11,6 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
-from ...dialects.block import Kind
 from .law import Check, Law
 
 

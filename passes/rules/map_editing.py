@@ -46,9 +46,9 @@ def set_yield(map_: block.MapOp, values: Sequence[SSAValue], rewriter: PatternRe
 def add_results(
     map_: block.MapOp, results: Sequence[tuple[SSAValue, Kind]], rewriter: PatternRewriter
 ) -> list[SSAValue]:
-    """Give a map more results: values of its body (or from outside), each with a kind. Gives the new results, in order.
+    """Give a map more results: values of its body (or from outside), each with a kind.
 
-    The map is replaced by a new one, whose first results are the old ones.
+    The map is replaced by a new one, whose first results are the old ones. Gives the new results, in order.
     """
     old = list(map_.yield_op.arguments)
     set_yield(map_, [*old, *(value for value, _ in results)], rewriter)
@@ -80,8 +80,8 @@ def merge_maps(
 ) -> block.MapOp:
     """One map that does what `first` and then `second` do, in each iteration.
 
-    What `second` reads of `first` it reads in the same iteration. Takes the place of `first`; `between`, which
-    `second` needs and which stands behind `first`, is moved in front.
+    What `second` reads of `first` it reads in the same iteration. The new map takes the place of `first`;
+    `between`, which `second` needs and which stands behind `first`, is moved in front.
     """
     for op in between:
         op.detach()

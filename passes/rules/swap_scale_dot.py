@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
+from ..facts import computed_from
 from .items import Scale, cast, is_float_item, linear, product, scale_of, through_cast
 from .law import Check, Law, Placer
 
@@ -110,6 +111,8 @@ class ProductOfScale(Law[_ScaledFactor]):
     before = "mul(row_scale(x, c), y)"
     after = "row_scale(mul(x, y), c)"
     traffic = "none"
+    numerics = "x ∘ y is taken unscaled; where y is scaled too, x ∘ y and c·c could overflow though their product does not"
+    side_conditions = {"once": "the other factor does not depend on the vector, so that no power of it comes out"}
     anchors = (block.MulOp,)
 
     def sites(self, op: Operation) -> Iterator[_ScaledFactor]:
@@ -118,6 +121,10 @@ class ProductOfScale(Law[_ScaledFactor]):
             scale = scale_of(value)
             if scale is not None:
                 yield _ScaledFactor(scale, other)
+
+    def checks(self, site: _ScaledFactor) -> Iterator[Check]:
+        plain = not computed_from(site.other, site.scale.vector)
+        yield Check("once", plain, "the other factor depends on the vector too, and its powers can over- or underflow")
 
     def rewrite(self, op: Operation, site: _ScaledFactor, rewriter: PatternRewriter) -> None:
         assert isinstance(op, block.MulOp)

