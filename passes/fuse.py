@@ -14,16 +14,18 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import RewritePattern
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker, RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects import block
 from ..dialects.diagnostics import OpError, did_you_mean
+from .cleanup import cleanup_patterns
 from .explore import EXTENSIONS, Explorer, Snapshot, apply, cost_of
 from .facts import Facts
 from .measure import MeasureCheck
 from .normalize import Normalizer
 from .output import os_reason
+from .rules.constant_prologue import ConstantPrologue
 from .rules.law import Law, Observer
 from .rules.table import all_laws
 from .rules.user_rule import user_rules
@@ -176,8 +178,15 @@ def _laws_to_explain() -> list[Callable[[Facts], Law]]:
     return [*all_laws(), *EXTENSIONS]
 
 
+def extract_constants(function: FuncOp, observer: Observer | None = None) -> None:
+    """Give what depends on declared constants alone a prologue of its own. Runs last: fusion would take it back."""
+    patterns = [ConstantPrologue(observer=observer), *(pattern for pattern, _ in cleanup_patterns())]
+    PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(function.body)
+
+
 def _named(snapshot: Snapshot, name: str) -> FuncOp:
     function = snapshot.function.clone()
+    extract_constants(function)
     function.sym_name = StringAttr(name)
     bytes, flops = snapshot.cost
     function.attributes[SNAPSHOT] = DictionaryAttr(

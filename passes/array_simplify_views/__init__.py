@@ -32,7 +32,7 @@ def simplify_views(function: FuncOp) -> None:
 
 
 def _fold(function: FuncOp) -> None:
-    applier = GreedyRewritePatternApplier(fold_patterns(), dce_enabled=False)
+    applier = GreedyRewritePatternApplier(fold_patterns(), dce_enabled=True)
     PatternRewriteWalker(applier).rewrite_region(function.body)
 
 

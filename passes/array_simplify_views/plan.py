@@ -158,7 +158,6 @@ class Plan:
 
     def carry_out(self) -> None:
         """Rewrite the block."""
-        unused = {op for op in self.block.ops if not any(result.first_use for result in op.results)}
         old = list(self.block.ops)
         built = self._build()
         for node, value in built.items():
@@ -167,7 +166,7 @@ class Plan:
                     value.name_hint = node.value.name_hint or value.name_hint
                 node.value.replace_all_uses_with(value)
         for op in reversed(old):
-            if op not in unused and not any(result.first_use for result in op.results):
+            if isinstance(op, array.ArrayOp) and not any(result.first_use for result in op.results):
                 self.block.erase_op(op)
 
     def _build(self) -> dict[Node, SSAValue]:

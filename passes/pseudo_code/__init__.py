@@ -47,7 +47,7 @@ class _FunctionWriter:
         self.arrays: dict[SSAValue, str] = {}
         self.roots: dict[SSAValue, Root] = {}
         for number, argument in enumerate(arguments):
-            self._name_array(argument, argument.name_hint or f"arg{number}")
+            self._name_argument(argument, argument.name_hint or f"arg{number}")
 
     def text(self, *, with_extents: bool) -> str:
         self._house_lists()
@@ -67,13 +67,21 @@ class _FunctionWriter:
                 if result.name_hint and not isinstance(result.type, block.ItemType | block.ListType):
                     yield result.name_hint
 
-    def _name_array(self, value: SSAValue, hint: str | None) -> str:
-        name = self.names.list(hint, is_array=True)
-        self.arrays[value] = name
+    def _name_argument(self, value: SSAValue, hint: str) -> None:
+        if block.is_local(value.type):
+            self.writer.items[value] = Name(self.names.item(hint))
+            return
+        name = self.arrays[value] = self.names.array(hint)
         if isinstance(value.type, block.ItemType | block.ListType):
             self.roots[value] = Root(name, list_axes(value.type))
             self.writer.places[value] = Place(self.roots[value])
+
+    def _name_array(self, value: SSAValue, hint: str | None) -> str:
+        name = self.arrays[value] = self.names.array(hint, bare=not self.has_blocks)
         return name
+
+    def _described(self, value: SSAValue) -> str:
+        return self.arrays.get(value) or self.writer.described(value)
 
     def _house_lists(self) -> None:
         """Name the lists that become arrays like those arrays, above all like those that the function returns."""
@@ -89,8 +97,9 @@ class _FunctionWriter:
         match op:
             case block.PartitionOp():
                 axes = axes_of_view(op)
-                self.roots.setdefault(op.tensor, Root(self.arrays[op.tensor], axes))
-                self.writer.places[op.result] = Place(Root(self.arrays[op.tensor], axes))
+                root = Root(self._described(op.tensor), axes)
+                self.roots.setdefault(op.tensor, root)
+                self.writer.places[op.result] = Place(root)
             case block.AssembleOp():
                 source, root = self.writer.places[op.list], self.roots[op.result]
                 if source != Place(root):
@@ -104,7 +113,7 @@ class _FunctionWriter:
 
     def _array_operation(self, op: Operation) -> None:
         prefix = "array." if self.has_blocks else ""
-        expressions = array_expressions(op, self.arrays, prefix, self._share, self.ascii)
+        expressions = array_expressions(op, self._described, prefix, self._share, self.ascii)
         names = [self._name_array(result, result.name_hint) for result in op.results]
         texts = [expr.text(ascii=self.ascii) for expr in expressions]
         if len(texts) == len(names):
@@ -116,7 +125,7 @@ class _FunctionWriter:
             self.writer.statements.append(Line(texts[0]))
 
     def _share(self, expr: Expr, hint: str | None) -> Expr:
-        name = self.names.list(hint or "t", is_array=True)
+        name = self.names.array(hint or "t", bare=True)
         self.writer.statements.append(Assign(name, expr.text(ascii=self.ascii)))
         return Name(name)
 
@@ -133,8 +142,8 @@ class _FunctionWriter:
         root = self.roots.get(value)
         if root is not None:
             return root.header
-        shape = ", ".join(extents(value.type))
-        return f"{self.arrays[value]}[{shape}]" if shape else self.arrays[value]
+        shape, text = ", ".join(extents(value.type)), self._described(value)
+        return f"{text}[{shape}]" if shape else text
 
 
 def _functions(operations: Iterable[Operation]) -> set[str]:

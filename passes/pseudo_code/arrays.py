@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -24,30 +24,34 @@ from .scalars import Share, constant, region_expressions
 
 UNKNOWN_EXTENT = "?"
 
+Describe = Callable[[SSAValue], str]
+"""The text that stands for a value."""
+
 
 def array_expressions(
-    op: Operation, arrays: Mapping[SSAValue, str], prefix: str, share: Share, ascii: bool
+    op: Operation, describe: Describe, prefix: str, share: Share, ascii: bool
 ) -> list[Expr]:
     """What an array operation computes: one expression for each result, or one for all of them.
 
     `prefix` stands before the names of operations.
     """
-    operands: list[Expr] = [Name(arrays[value]) for value in op.operands]
+    operands: list[Expr] = [Name(describe(value)) for value in op.operands]
     match op:
         case array.ElementwiseOp():
             return region_expressions(op.body.block, operands, {}, share)
         case array.MatmulOp():
             flags = (op.transpose_a, op.transpose_b)
             mark = ".T" if ascii else "ᵀ"
-            factors = [f"{arrays[v]}{mark if flag else ''}" for v, flag in zip(op.operands, flags, strict=True)]
+            factors = [f"{describe(v)}{mark if flag else ''}" for v, flag in zip(op.operands, flags, strict=True)]
             return [Call(f"{prefix}matmul", tuple(map(Name, factors)))]
         case array.ReduceOp():
             keep = [Name("keepdims")] if op.keepdims is not None else []
             axes = _keyword("axes", op.axes)
             return [Call(f"{prefix}{op.kind.data}", (*operands, Name(axes), *keep))]
         case array.SliceOp():
-            pairs = zip(op.offsets.get_values(), op.sizes.get_values(), strict=True)
-            ranges = ", ".join(_range(start, size) for start, size in pairs)
+            whole = op.input.type.get_shape()
+            boxes = zip(op.offsets.get_values(), op.sizes.get_values(), whole, strict=True)
+            ranges = ", ".join(_range(*box) for box in boxes)
             return [Name(f"{operands[0].text()}[{ranges}]")]
         case array.CustomOp():
             return [Call(f"@{op.callback_name}", tuple(operands))]
@@ -58,15 +62,16 @@ def array_expressions(
         case array.ConstantOp():
             return [_constant(op, prefix)]
         case _:
-            return [Call(_name(op, prefix), (*_operands(op, arrays), *_properties(op)))]
+            return [Call(_name(op, prefix), (*_operands(op, describe), *_properties(op)))]
 
 
 def _name(op: Operation, prefix: str) -> str:
     return prefix + op.name.removeprefix("array.") if op.name.startswith("array.") else op.name
 
 
-def _range(start: int, size: int) -> str:
-    return f"{start or ''}:{start + size if size >= 0 else ''}"
+def _range(start: int, size: int, extent: int) -> str:
+    to_end = size < 0 or start + size == extent
+    return f"{start or ''}:{'' if to_end else start + size}"
 
 
 def _constant(op: array.ConstantOp, prefix: str) -> Expr:
@@ -77,17 +82,17 @@ def _constant(op: array.ConstantOp, prefix: str) -> Expr:
     return Call(f"{prefix}constant", (Name("…"), Name(f"[{shape}]")))
 
 
-def _operands(op: Operation, arrays: Mapping[SSAValue, str]) -> Sequence[Expr]:
+def _operands(op: Operation, describe: Describe) -> Sequence[Expr]:
     """The operands, the optional ones with their names."""
     if not isinstance(op, IRDLOperation):
-        return [Name(arrays[value]) for value in op.operands]
+        return [Name(describe(value)) for value in op.operands]
     optional: dict[SSAValue, str] = {}
     for name, definition in type(op).get_irdl_definition().operands:
         value = getattr(op, name) if isinstance(definition, OptOperandDef) else None
         if isinstance(value, SSAValue):
             optional[value] = name
     return [
-        Name(f"{optional[value]}={arrays[value]}" if value in optional else arrays[value])
+        Name(f"{optional[value]}={describe(value)}" if value in optional else describe(value))
         for value in op.operands
     ]
 

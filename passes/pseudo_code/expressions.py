@@ -130,7 +130,7 @@ class Product(_Node):
             body = self.factors[0][0].text(TERM if not self.is_negative else FACTOR, ascii)
         if below:
             body += " / " + (below[0] if len(below) == 1 else f"({' * '.join(below)})")
-        single = len(above) + len(below) == 1 and level == FACTOR
+        single = len(above) == 1 and not below and level == FACTOR
         return _enclosed(f"-{body}" if self.is_negative else body, self._binds_too_loosely(level, single))
 
     def _binds_too_loosely(self, level: int, single: bool) -> bool:

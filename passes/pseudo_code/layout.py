@@ -24,7 +24,7 @@ class Assign:
 
     def text(self, width: int = 0) -> str:
         """The line, with the sign of equality in column `width` at least."""
-        return f"{self.target:<{width - len(self.sign) - 1}} {self.sign}= {self.value}"
+        return f"{self.target.ljust(width - len(self.sign) - 1)} {self.sign}= {self.value}"
 
     @property
     def width(self) -> int:
@@ -62,6 +62,8 @@ def rendered(statements: Sequence[Statement], depth: int = 0) -> list[str]:
             continue
         for statement in group:
             if isinstance(statement, Loop):
+                if not statement.body:
+                    continue
                 loop = _merged(statement)
                 lines.append(f"{margin}{loop.keyword} {', '.join(loop.ranges)}:{loop.note and f'  // {loop.note}'}")
                 lines += rendered(loop.body, depth + 1)
@@ -81,10 +83,15 @@ def _merged(loop: Loop) -> Loop:
 
 
 def _aligned(group: Iterable[Statement]) -> list[str]:
-    assigns = [statement for statement in group if isinstance(statement, Assign)]
-    widths = [assign.width for assign in assigns]
-    width = max(widths) if max(widths) - min(widths) <= WIDEST_ALIGNMENT else 0
-    return [assign.text(width) for assign in assigns]
+    runs: list[list[Assign]] = []
+    for assign in group:
+        assert isinstance(assign, Assign)
+        widths = [assign.width, *(other.width for other in runs[-1])] if runs else []
+        if runs and max(widths) - min(widths) <= WIDEST_ALIGNMENT:
+            runs[-1].append(assign)
+        else:
+            runs.append([assign])
+    return [assign.text(max(other.width for other in run)) for run in runs for assign in run]
 
 
 def wrapped(head: str, parts: Sequence[str], tail: str, *, hanging: int | None = None) -> list[str]:

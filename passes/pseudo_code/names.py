@@ -7,7 +7,7 @@ from itertools import count
 
 _KEYWORDS = frozenset(
     (*("forall", "for", "in", "load", "store", "view", "over", "of", "inf", "nan", "true", "false", "and", "or", "not"),
-     *("sum", "max", "min", "exp", "dot", "outer", "where", "sigmoid", "silu", "w"))
+     *("sum", "max", "min", "exp", "dot", "outer", "where", "sigmoid", "silu"))
 )  # fmt: skip
 SYNONYMS = {"sum": "total", "max": "top", "min": "low", "exp": "e"}
 """Items that are called like the function they are made by."""
@@ -54,17 +54,22 @@ class Names:
     def item(self, hint: str | None) -> str:
         """A name for an item in local memory."""
         base = _plain(hint, "t")
-        return self._fresh(SYNONYMS.get(base, base), self._items)
+        return self._fresh(SYNONYMS.get(base, base), self._items, self.reserved)
 
-    def list(self, hint: str | None, *, is_array: bool = False) -> str:
-        """A name for a list, with a capital; that of an array stays as it is."""
-        base = (hint or "y") if is_array else _plain(hint, "t")
-        return self._fresh(base if is_array else base[:1].upper() + base[1:], self._lists)
+    def list(self, hint: str | None) -> str:
+        """A name for a list, with a capital."""
+        base = _plain(hint, "t")
+        return self._fresh(base[:1].upper() + base[1:], self._lists, self.reserved)
 
-    def _fresh(self, base: str, scopes: Sequence[set[str]]) -> str:
-        if base in self.reserved:
+    def array(self, hint: str | None, *, bare: bool = False) -> str:
+        """A name for an array: its own; one that stands without brackets is not called like a function."""
+        base = hint or "y"
+        return self._fresh(SYNONYMS.get(base, base) if bare else base, self._lists, self.reserved if bare else frozenset())
+
+    def _fresh(self, base: str, scopes: Sequence[set[str]], reserved: frozenset[str]) -> str:
+        if base in reserved:
             base = base * 2 if len(base) == 1 else f"{base}_"
-        taken = self.reserved.union(*scopes)
+        taken = reserved.union(*scopes)
         name = base if base not in taken else _numbered(base, taken)
         scopes[-1].add(name)
         return name

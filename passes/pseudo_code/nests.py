@@ -37,6 +37,7 @@ _SYMBOLS = {"extent": "|{}|", "blocks": "#{}", "width": "w({})"}
 
 MAKERS = (block.StoreOp, block.MapOp)
 """Operations that put their results where they are wanted."""
+_MANY = (block.MapOp, block.CustomOp)
 
 
 @dataclass
@@ -78,8 +79,10 @@ class NestWriter:
                 self._store(op)
             case block.CustomOp():
                 self._custom(op)
-            case _:
+            case _ if op.name.startswith("block.") and len(op.results) == 1:
                 self._compute(op)
+            case _:
+                self._foreign(op)
 
     # Maps
 
@@ -120,9 +123,11 @@ class NestWriter:
         self.names.leave()
         self._loops.pop()
         self._statements.pop()
-        for want in wanted.values():
+        for value, want in wanted.items():
             for result in want.passed_on:
-                self.places[result] = self.places[result].at(op.dim_name, f"any {op.dim_name}")
+                place = self.places[value]
+                inside = place.indices.get(op.dim_name) == index
+                self.places[result] = place.at(op.dim_name, f"any {op.dim_name}") if inside else place
 
     def _body(self, body: Block, wanted: dict[SSAValue, _Wanted]) -> None:
         for value, want in wanted.items():
@@ -133,7 +138,7 @@ class NestWriter:
                 break
             value = op.results[0] if len(op.results) == 1 else None
             want = wanted.get(value) if value is not None else None
-            if want is not None and value is not None and self._ends_in(want, value):
+            if want is not None and value is not None and self._ends_in(want, value) and not isinstance(op, _MANY):
                 (name, kind), want.accumulate = want.accumulate[0], []
                 self._accumulate(name, kind, self._expression(op))
             else:
@@ -168,8 +173,6 @@ class NestWriter:
             self._assign(name, self.items[value])
         for place in want.places:
             self.statements.append(Line(f"view {place} = {self.places[value]}"))
-        for result in want.passed_on:
-            self.places[result] = self.places[value]
 
     def _accumulate(self, name: str, kind: block.Kind, expr: Expr) -> None:
         if kind is block.Kind.Sum:
@@ -191,6 +194,19 @@ class NestWriter:
             self.items[result] = Name(name)
         self._assign(", ".join(names), call) if names else self.statements.append(Line(self._text(call)))
 
+    def _foreign(self, op: Operation) -> None:
+        """Any other operation, by its name."""
+        call = Call(op.name, tuple(Name(self.described(value)) for value in op.operands))
+        names = [self._item_name(result) for result in op.results]
+        self._assign(", ".join(names), call) if names else self.statements.append(Line(self._text(call)))
+
+    def described(self, value: SSAValue) -> str:
+        """Any value that is known: an item, or where something lies."""
+        if value in self.items:
+            return self._text(self.items[value])
+        place = self.places.get(value)
+        return str(place) if place is not None else value.name_hint or "?"
+
     def _compute(self, op: Operation) -> None:
         expr, (result,) = self._expression(op), op.results
         if result not in self._results and self._is_part(op, expr):
@@ -204,7 +220,7 @@ class NestWriter:
         """Whether an item is written where it is used, without a name."""
         (result,) = op.results
         use = result.get_user_of_unique_use()
-        if use is None or use.parent is not op.parent:
+        if use is None or use.parent is not op.parent or not use.name.startswith("block."):
             return False
         if isinstance(use, block.StoreOp):
             return True
@@ -274,8 +290,9 @@ class NestWriter:
         """The hint of an operation's item; an item of an array is called like the array unless it has a name of its own."""
         (result,) = op.results
         if isinstance(op, block.LoadOp):
-            if result.name_hint in (None, op.source.name_hint):
-                return self.places[op.source].root.name
+            root = self.places[op.source].root.name
+            if result.name_hint in (None, op.source.name_hint, root.rstrip("0123456789")):
+                return root
         return self.names.undotted(hint_of(result), self._loops)
 
     def _text(self, expr: Expr) -> str:
@@ -315,22 +332,24 @@ LONGEST_JOINED_HINT = 14
 """Characters of a name made of the names of two operands."""
 
 
-def hint_of(value: SSAValue) -> str | None:
+def hint_of(value: SSAValue, depth: int = 8) -> str | None:
     """What to call a value: its own name, or one that tells how it is made: `x_gamma`, `inv_total`, `rstd2`."""
     if value.name_hint is not None:
         return value.name_hint
+    if depth == 0:
+        return None
     match value.owner:
         case block.MapOp() as op:
-            return hint_of(op.yield_op.arguments[list(op.results).index(value)])
+            return hint_of(op.yield_op.arguments[list(op.results).index(value)], depth - 1)
         case block.StoreOp() | block.LoadOp() as op:
-            return hint_of(op.source)
+            return hint_of(op.source, depth - 1)
         case block.BlockVectorOp() | block.MulOp() as op:
-            hints = [hint_of(operand) for operand in dict.fromkeys(op.operands)]
+            hints = [hint_of(operand, depth // 2) for operand in dict.fromkeys(op.operands)]
             joined = "_".join(filter(None, hints))
             return joined if all(hints) and len(joined) <= LONGEST_JOINED_HINT else None
         case block.MonomialOp() as op if len(op.pairs) == 1:
             (factor, exponent) = op.pairs[0]
-            hint = hint_of(factor)
+            hint = hint_of(factor, depth // 2)
             if hint is None or exponent < -1:
                 return None
             hint = SYNONYMS.get(hint, hint)

@@ -82,13 +82,13 @@ def _irrational(value: Fraction, ascii: bool) -> tuple[str, str] | None:
     return None
 
 
-def _is_fraction(value: Fraction) -> bool:
-    """Whether a number reads best as a quotient of integers."""
-    return value.denominator > 1 and abs(value.numerator) <= 9 and value.denominator <= 1 << 24
-
-
-def _is_power_of_ten(value: int) -> bool:
-    return value == 10 ** (len(str(value)) - 1)
+def _is_quotient(value: Fraction) -> bool:
+    """Whether a factor reads best as a quotient of small integers: 1/8 and 2/3, but not 0.3 and 1e-6."""
+    p, q = value.numerator, value.denominator
+    if q == 1 or p > 9 or q > 1 << 24:
+        return False
+    is_power_of_ten = q == 10 ** (len(str(q)) - 1)
+    return q < 1000 or not is_power_of_ten if p == 1 else _digits(float(value)) > 7
 
 
 def literal(value: Fraction, ascii: bool) -> str:
@@ -97,7 +97,7 @@ def literal(value: Fraction, ascii: bool) -> str:
         return f"-{literal(-value, ascii)}"
     if value.denominator == 1 and value.numerator < 1 << 40:
         return str(value.numerator)
-    if _is_fraction(value) and _digits(float(value)) > 7:
+    if _is_quotient(value) and _digits(float(value)) > 7:
         return str(value)
     root = _irrational(value, ascii)
     if root is not None:
@@ -109,7 +109,7 @@ def scale(value: Fraction, ascii: bool) -> tuple[list[str], list[str]]:
     """A positive factor, as what it puts above and below the bar."""
     if value == 1:
         return [], []
-    if _is_fraction(value) and not (value.denominator >= 1000 and _is_power_of_ten(value.denominator)):
+    if _is_quotient(value):
         return [str(value.numerator)] if value.numerator > 1 else [], [str(value.denominator)]
     root = _irrational(value, ascii)
     if root is not None:

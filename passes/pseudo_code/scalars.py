@@ -40,6 +40,9 @@ _COMPARISONS = {
 }
 _LOGIC = {"arith.andi": ("and", "&"), "arith.ori": ("or", "|"), "arith.xori": ("xor", "^")}
 
+LONGEST = 150
+"""Characters of an expression; a longer one is written in steps."""
+
 Share = Callable[[Expr, str | None], Expr]
 """Names an expression that is used more than once, given a hint for its name."""
 
@@ -57,7 +60,8 @@ def region_expressions(
             break
         expr = _expression(op, [known[value] for value in op.operands], indices)
         for result in op.results:
-            if result.has_more_than_one_use() and any(not isinstance(part, Name) for part in expr.parts):
+            used_twice = result.has_more_than_one_use() and any(not isinstance(part, Name) for part in expr.parts)
+            if used_twice or len(expr.text()) > LONGEST:
                 expr = share(expr, result.name_hint)
             known[result] = expr
     assert body.last_op is not None

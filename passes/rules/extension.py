@@ -7,13 +7,15 @@ extension only if a structural law fires afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Generic
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
+from ..facts import is_inside
 from .law import Law, SiteT
 
 
@@ -30,6 +32,45 @@ class Extension(Law[SiteT], Generic[SiteT]):
     def describe(self, site: SiteT) -> str:
         """The site in words: `extend N into L`."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one result of a map needs: operations inside the map, at any depth, and values from outside it."""
+
+    ops: tuple[Operation, ...]
+    outside: tuple[SSAValue, ...]
+
+    def contracts(self) -> bool:
+        """Whether a contraction is part of it."""
+        return any(isinstance(op, block.DotOp) for op in self.ops)
+
+
+def part_for(map_: block.MapOp, result: SSAValue) -> Part:
+    """The part of a map that makes one of its results; of inner maps only what makes the results needed."""
+    ops: dict[Operation, None] = {}
+    outside: dict[SSAValue, None] = {}
+    pending = [map_.yield_op.arguments[map_.results.index(result)]]  # pyright: ignore[reportArgumentType]
+    seen: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        if not is_inside(value, map_):
+            outside[value] = None
+        elif isinstance(owner, Block):
+            user = owner.parent_op()
+            assert isinstance(user, block.MapOp) and isinstance(value, BlockArgument)
+            pending.append(user.inputs[value.index])
+        else:
+            ops[owner] = None
+            if isinstance(owner, block.MapOp):
+                pending.append(owner.yield_op.arguments[owner.results.index(value)])  # pyright: ignore[reportArgumentType]
+            else:
+                pending.extend(owner.operands)
+    return Part(tuple(ops), tuple(outside))
 
 
 def contains_contraction(ops: Sequence[Operation]) -> bool:

@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from .law import Check, Law
-from .map_editing import merge_maps
+from .map_editing import PROLOGUE, merge_maps
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class FuseConsecutiveMaps(Law[Neighbours]):
     traffic = "one load an iteration less; one store less where nobody else reads y"
     side_conditions = {
         "same-dim": "both maps run over one dim, so that the second reads what the first stacks",
+        "once": "both maps are a once-only prologue, or neither is",
         "not-captured": "the second map captures nothing of the first, and takes no reduced result of it",
         "no-other-path": "no operation between them needs the first and is needed by the second",
     }
@@ -51,6 +52,8 @@ class FuseConsecutiveMaps(Law[Neighbours]):
             first.dim_name == second.dim_name,
             f"the maps run over {first.dim_name} and {second.dim_name}",
         )
+        once = [PROLOGUE in map_.attributes for map_ in (first, second)]
+        yield Check("once", once[0] == once[1], "one of the maps is a prologue that runs only once")
         captured = [value for value in facts.captured(second) if value.owner is first]
         names = ", ".join(f"%{value.name_hint}" if value.name_hint else "a value" for value in captured)
         yield Check("not-captured", not captured, f"every iteration of the second map needs all of {names}")

@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...dialects import block
 from .fuse_consecutive_maps import Neighbours
 from .law import Check, Law
-from .map_editing import merge_maps
+from .map_editing import PROLOGUE, merge_maps
 
 
 class FuseSiblingMaps(Law[Neighbours]):
@@ -21,7 +21,10 @@ class FuseSiblingMaps(Law[Neighbours]):
     before = "y = map M (x) { f(x) }; z = map M (x) { g(x) }"
     after = "y, z = map M (x) { f(x), g(x) }"
     traffic = "the shared list is loaded once; an iteration holds the state of both"
-    side_conditions = {"independent": "neither map needs the other"}
+    side_conditions = {
+        "once": "both maps are a once-only prologue, or neither is",
+        "independent": "neither map needs the other",
+    }
     anchors = (block.MapOp,)
     structural = True
 
@@ -43,6 +46,8 @@ class FuseSiblingMaps(Law[Neighbours]):
             first.dim_name == second.dim_name,
             f"the maps run over {first.dim_name} and {second.dim_name}",
         )
+        once = [PROLOGUE in map_.attributes for map_ in (first, second)]
+        yield Check("once", once[0] == once[1], "one of the maps is a prologue that runs only once")
         yield Check(
             "independent", not self.facts.depends(second, first), "the second map needs a result of the first"
         )

@@ -11,7 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...dialects import block
 from ..facts import kind_of
 from .extend_map import Extending, cone_between, targets
-from .extension import Extension, contains_contraction, insert_first, replace_inside, slice_of
+from .extension import Extension, insert_first, replace_inside, part_for, slice_of
 from .law import Check
 
 
@@ -55,10 +55,10 @@ class SliceExtend(Extension[_Slice]):
         yield Check("not-mapped", site.list not in extending.consumer.inputs, "the consumer maps the list too")
         yield Check("shared", bool(extending.outside_uses(site.list)), "the list is private to the consumer", noteworthy=False)
         yield Check("useful", bool(targets(extending.producer, extending.consumer)), f"no map over {extending.producer.dim_name} inside the consumer could take it up")
-        part = slice_of(extending.producer, site.list)
-        yield Check("cheap", not contains_contraction([part]), f"making %{site.list.name_hint} again would repeat a contraction")
+        part = part_for(extending.producer, site.list)
+        yield Check("cheap", not part.contracts(), f"making %{site.list.name_hint} again would repeat a contraction")
         yield Check("apart", kind_of(site.list) is block.Kind.Stack, "the list does not come into being element by element")
-        dims = {inner.dim_name for inner in part.walk() if isinstance(inner, block.MapOp)}
+        dims = {extending.producer.dim_name, *(inner.dim_name for inner in part.ops if isinstance(inner, block.MapOp))}
         nested = [scope.dim_name for scope in extending.path if scope.dim_name in dims]
         yield Check("not-nested", not nested, f"the producer already runs over {', '.join(nested)}")
 

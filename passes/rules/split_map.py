@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
 from ..facts import kind_of
-from .extension import Extension, contains_contraction, slice_of
+from .extension import Extension, part_for, slice_of
 from .law import Check
 
 
@@ -56,8 +56,8 @@ class SplitMap(Extension[_Split]):
         direct = any(value.owner is site.producer for value in self.facts.captured(site.consumer))
         other = self.facts.depends(site.consumer, site.producer, directly=False)
         yield Check("blocked", direct or other, "the maps can be fused as they are")
-        part = slice_of(site.producer, site.list)
-        yield Check("cheap", not contains_contraction([part]), f"making %{site.list.name_hint} again would repeat a contraction")
+        part = part_for(site.producer, site.list)
+        yield Check("cheap", not part.contracts(), f"making %{site.list.name_hint} again would repeat a contraction")
 
     def has_contractions(self, site: _Split) -> bool:
         return False

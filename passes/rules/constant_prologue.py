@@ -1,0 +1,250 @@
+"""What depends on declared constants alone is computed once, in a prologue of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import DictionaryAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import block
+from ...dialects.block import Kind
+from .extension import part_for, slice_of
+from .law import Check, Law, Placer
+from .map_editing import PROLOGUE, add_input
+
+CONSTANT = "bb.constant"
+"""Attribute of a function's argument that is the same in every call: a weight."""
+
+@dataclass
+class Constants:
+    """Which values of a function depend on its constant arguments alone."""
+
+    _known: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])
+
+    def __call__(self, value: SSAValue) -> bool:
+        known = self._known.get(value)
+        if known is None:
+            self._known[value] = False  # while it is being found out
+            known = self._known[value] = self._find(value)
+        return known
+
+    def _find(self, value: SSAValue) -> bool:
+        owner = value.owner
+        if isinstance(owner, Block):
+            assert isinstance(value, BlockArgument)
+            user = owner.parent_op()
+            if isinstance(user, FuncOp):
+                return _is_declared(user, value.index)
+            return isinstance(user, block.MapOp) and self(user.inputs[value.index])
+        if isinstance(owner, block.MapOp):
+            return self(owner.yield_op.arguments[owner.results.index(value)])  # pyright: ignore[reportArgumentType]
+        if not owner.name.startswith(("block.", "array.")):
+            return False
+        return bool(owner.operands) and all(self(operand) for operand in owner.operands)
+
+    def leaves(self, value: SSAValue) -> bool:
+        """Whether something that is no constant uses a value."""
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, block.YieldOp):
+                maker = user.parent_op()
+                if not isinstance(maker, block.MapOp) or not self(maker.results[use.index]):
+                    return True
+            elif isinstance(user, block.MapOp):
+                if not self(user.body.block.args[use.index]):
+                    return True
+            elif not user.results or not all(self(result) for result in user.results):
+                return True
+        return False
+
+
+def _is_declared(function: FuncOp, index: int) -> bool:
+    if function.arg_attrs is None:
+        return False
+    own = function.arg_attrs.data[index]
+    return isinstance(own, DictionaryAttr) and CONSTANT in own.data
+
+
+@dataclass
+class _Slice:
+    """The operations that a value is computed from inside its nest, and the maps whose elements they read."""
+
+    function: FuncOp
+    ops: dict[Operation, set[SSAValue]] = field(default_factory=dict[Operation, "set[SSAValue]"])
+    loops: dict[block.MapOp, set[int]] = field(default_factory=dict[block.MapOp, "set[int]"])
+
+    def need(self, value: SSAValue) -> None:
+        """Take in a value and all that it needs, but for what stands at the top of the function."""
+        owner = value.owner
+        if isinstance(owner, Block):
+            loop = owner.parent_op()
+            if isinstance(loop, block.MapOp) and isinstance(value, BlockArgument):
+                arguments = self.loops.setdefault(loop, set())
+                if value.index not in arguments:
+                    arguments.add(value.index)
+                    self.need(loop.inputs[value.index])
+            return
+        if owner.parent is self.function.body.block:
+            return
+        wanted = self.ops.setdefault(owner, set())
+        if value in wanted:
+            return
+        wanted.add(value)
+        if isinstance(owner, block.MapOp):
+            self.need_of_map(owner, value)
+        else:
+            for operand in owner.operands:
+                self.need(operand)
+
+    def need_of_map(self, map_: block.MapOp, result: SSAValue) -> None:
+        """Take in what one result of a map needs from outside it."""
+        for value in part_for(map_, result).outside:
+            self.need(value)
+
+    def nest(self) -> list[block.MapOp]:
+        """The loops, outermost first."""
+        return sorted(self.loops, key=_depth)
+
+    def at(self, level: int, nest: Sequence[block.MapOp]) -> list[Operation]:
+        """The operations that stand inside exactly the first `level` loops, in order."""
+        found = [op for op in self.ops if sum(_stands_in(op, loop) for loop in nest) == level]
+        order = {op: index for index, op in enumerate(self.function.walk())}
+        return sorted(found, key=lambda op: order[op])
+
+
+def _depth(op: Operation) -> int:
+    depth, scope = 0, op.parent_op()
+    while scope is not None:
+        depth, scope = depth + 1, scope.parent_op()
+    return depth
+
+
+def _stands_in(op: Operation, loop: Operation) -> bool:
+    scope = op.parent_op()
+    while scope is not None:
+        if scope is loop:
+            return True
+        scope = scope.parent_op()
+    return False
+
+
+@dataclass(frozen=True)
+class _Constant:
+    value: SSAValue
+    is_constant: bool
+    leaves: bool
+
+
+class ConstantPrologue(Law[_Constant]):
+    """f(w) inside a nest, w a declared constant → a nest of its own that makes the list of f(w), and loads of its items."""
+
+    name = "constant-prologue"
+    law = "What depends on declared constants alone is made once, as a list that the kernel loads."
+    before = "map M { map N { dot(x, col_scale(load(w), g)) } }"
+    after = "wg = map N { store(col_scale(load(w), g)) } (once); map M { map N (wg) { dot(x, load(wg)) } }"
+    traffic = "the prologue is paid once, not in every call; in the kernel, a load of what was computed"
+    side_conditions = {
+        "constant": "everything that the item is computed from is a declared constant (`bb.constant` on the argument)",
+        "used": "something that is no constant reads the item, so that no larger constant contains it",
+    }
+    anchors = (
+        block.LocalOp,
+        block.ElementwiseOp,
+        block.LinearOp,
+        block.MonomialOp,
+        block.MapOp,
+    )
+
+    def sites(self, op: Operation) -> Iterator[_Constant]:
+        function = _function(op)
+        if function is None or op.parent is function.body.block or function.arg_attrs is None:
+            return
+        constants = Constants()
+        for result in op.results:
+            if block.is_local(result.type) and result.uses:
+                constant = constants(result)
+                yield _Constant(result, constant, constant and constants.leaves(result))
+
+    def checks(self, site: _Constant) -> Iterator[Check]:
+        yield Check("constant", site.is_constant, "the item depends on more than declared constants", noteworthy=False)
+        yield Check("used", site.leaves, "only other constants are made of the item", noteworthy=False)
+
+    def rewrite(self, op: Operation, site: _Constant, rewriter: PatternRewriter) -> None:
+        function = _function(op)
+        assert function is not None
+        part = _Slice(function)
+        part.need(site.value)
+        nest = part.nest()
+        top = _top(op, function)
+        made = self._make(part, nest, 0, site.value, {}, Placer(rewriter, top, op))
+        if isinstance(made.owner, block.MapOp):
+            made.owner.attributes[PROLOGUE] = UnitAttr()
+        made.name_hint = site.value.name_hint
+        for loop in nest:
+            _, made = add_input(loop, made, rewriter)
+        place = Placer(rewriter, op)
+        replacement = place(block.LoadOp(made), site.value.name_hint)
+        rewriter.replace_all_uses_with(site.value, replacement)
+
+    def _make(
+        self,
+        part: _Slice,
+        nest: Sequence[block.MapOp],
+        level: int,
+        value: SSAValue,
+        known: dict[SSAValue, SSAValue],
+        place: Placer,
+    ) -> SSAValue:
+        """Write what is needed inside the first `level` loops and give the stored item, or the list of them."""
+        for op in part.at(level, nest):
+            for wanted in part.ops[op]:
+                assert isinstance(wanted, OpResult)
+                if isinstance(op, block.MapOp):
+                    whole = slice_of(op, wanted)
+                    clone = whole.clone(known)
+                    whole.erase()
+                    known[wanted] = clone.results[0]
+                else:
+                    clone = op.clone(known)
+                place(clone)
+        if level == len(nest):
+            return place(block.StoreOp(known[value]))
+        loop = nest[level]
+        indices = sorted(part.loops[loop])
+        body = Block(arg_types=[loop.body.block.args[index].type for index in indices])
+        inner = dict(known)
+        for index, argument in zip(indices, body.args, strict=True):
+            argument.name_hint = loop.body.block.args[index].name_hint
+            inner[loop.body.block.args[index]] = argument
+        end = block.YieldOp()
+        body.add_op(end)
+        inside = Placer(place.rewriter, end, None)
+        inside.location = place.location
+        inside.point = InsertPoint.before(end)
+        item = self._make(part, nest, level + 1, value, inner, inside)
+        end.operands = [item]
+        inputs = [known.get(loop.inputs[index], loop.inputs[index]) for index in indices]
+        return place(block.MapOp(loop.dim_name, inputs, [Kind.Stack], Region(body)))
+
+
+def _function(op: Operation) -> FuncOp | None:
+    scope = op.parent_op()
+    while scope is not None and not isinstance(scope, FuncOp):
+        scope = scope.parent_op()
+    return scope
+
+
+def _top(op: Operation, function: FuncOp) -> Operation:
+    while op.parent is not function.body.block:
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+LAWS = (ConstantPrologue,)
