@@ -64,6 +64,12 @@ def _block_fuse_elementwise() -> type[ModulePass]:
     return BlockFuseElementwisePass
 
 
+def _block_stabilize() -> type[ModulePass]:
+    from ..passes.block_stabilize import BlockStabilizePass
+
+    return BlockStabilizePass
+
+
 def _block_traffic() -> type[ModulePass]:
     from ..passes.block_traffic import BlockTrafficPass
 
@@ -95,6 +101,7 @@ ALL_PASSES: dict[str, PassFactory] = {
     "block-apply": _block_apply,
     "block-fuse": _block_fuse,
     "block-fuse-elementwise": _block_fuse_elementwise,
+    "block-stabilize": _block_stabilize,
     "block-traffic": _block_traffic,
     "canonicalize": _canonicalize,
     "cse": _cse,

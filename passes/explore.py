@@ -24,7 +24,7 @@ from .rules.law import Observer
 from .rules.slice_extend import SliceExtend
 from .rules.split_map import SplitMap
 from .structural_keys import Interner, program_key
-from .traffic import Traffic, modelled_values, traffic_of_function
+from .traffic import modelled_traffic
 
 EXTENSIONS: tuple[type[Extension[object]], ...] = (ExtendMap, SliceExtend, SplitMap)  # pyright: ignore[reportAssignmentType]
 
@@ -116,10 +116,7 @@ def apply(function: FuncOp, candidate: Candidate, observer: Observer | None = No
 
 def cost_of(function: FuncOp) -> Cost:
     """What a snapshot moves and computes, at the declared or at assumed sizes."""
-    total = Traffic()
-    for _, traffic in traffic_of_function(function):
-        total += traffic
-    numbers = total.evaluate(modelled_values(block.declared_dims(function) or {}))
+    numbers = modelled_traffic(function)
     return numbers["bytes_loaded"] + numbers["bytes_stored"], numbers["flops"]
 
 
@@ -130,6 +127,7 @@ class Explorer:
     extra: Sequence[RewritePattern] = ()
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     _intern: Interner = field(default_factory=Interner)
+    _keys: dict[Snapshot, tuple[int, ...]] = field(default_factory=dict[Snapshot, tuple[int, ...]])
     _known: dict[tuple[int, ...], Snapshot] = field(default_factory=dict[tuple[int, ...], Snapshot])
     _tried: dict[tuple[tuple[int, ...], Candidate], Snapshot | None] = field(
         default_factory=dict[tuple[tuple[int, ...], Candidate], "Snapshot | None"]
@@ -158,7 +156,10 @@ class Explorer:
         self.attempts.append(Attempt(snapshot.path, candidate.description, outcome))
 
     def _key(self, snapshot: Snapshot) -> tuple[int, ...]:
-        return program_key(snapshot.function, self._intern)
+        key = self._keys.get(snapshot)
+        if key is None:
+            key = self._keys[snapshot] = program_key(snapshot.function, self._intern)
+        return key
 
     def chain(self, first: Snapshot) -> list[Snapshot]:
         """The snapshots from the first to the most fused one: the first acceptable extension each time."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -142,6 +143,29 @@ def _captured(op: Operation) -> Iterator[SSAValue]:
                             yield value
 
 
+def _label_between(op: Operation, labels: dict[Operation, float]) -> bool:
+    """Number an operation, and those around it without numbers, between their neighbours; False if there is no room."""
+    run = [op]
+    while (before := run[0].prev_op) is not None and before not in labels:
+        run.insert(0, before)
+    while (behind := run[-1].next_op) is not None and behind not in labels:
+        run.append(behind)
+    if before is not None:
+        low = labels[before]
+        high = labels[behind] if behind is not None else low + len(run) + 1
+    elif behind is not None:
+        high = labels[behind]
+        low = high - len(run) - 1
+    else:
+        return False
+    step = (high - low) / (len(run) + 1)
+    numbers = [low + step * (index + 1) for index in range(len(run))]
+    if not all(a < b for a, b in pairwise([low, *numbers, high])):
+        return False
+    labels.update(zip(run, numbers, strict=True))
+    return True
+
+
 @dataclass
 class Facts:
     """A cache of facts about one function."""
@@ -166,7 +190,7 @@ class Facts:
         body = op.parent
         assert body is not None
         labels = self._labels.get(body)
-        if labels is None or op not in labels:
+        if labels is None or (op not in labels and not _label_between(op, labels)):
             labels = self._labels[body] = {inner: float(index) for index, inner in enumerate(body.ops)}
         return labels[op]
 
@@ -207,20 +231,10 @@ class Facts:
         return sorted(found, key=self.position)
 
     def inserted(self, op: Operation) -> None:
-        """Take note of a new operation in a block whose order is known."""
-        body = op.parent
-        labels = self._labels.get(body) if body is not None else None
-        if body is not None and labels is not None:
-            before = labels.get(op.prev_op) if op.prev_op is not None else None
-            after = labels.get(op.next_op) if op.next_op is not None else None
-            low = before if before is not None else (after - 2 if after is not None else None)
-            high = after if after is not None else (before + 2 if before is not None else None)
-            middle = (low + high) / 2 if low is not None and high is not None else None
-            unknown = (op.prev_op is not None and before is None) or (op.next_op is not None and after is None)
-            if middle is None or middle in (low, high) or unknown:
-                del self._labels[body]
-            else:
-                labels[op] = middle
+        """Take note of an operation that is new, or new in its place."""
+        labels = self._labels.get(op.parent) if op.parent is not None else None
+        if labels is not None:
+            labels.pop(op, None)
         self.changed(op)
 
     def changed(self, op: Operation) -> None:

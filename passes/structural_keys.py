@@ -48,9 +48,12 @@ class Keys:
 
     def leave_map(self, op: block.MapOp, depth: int) -> list[int]:
         """Keys of a map's results that do not depend on what else the map does, once its body has keys."""
+        arguments = op.yield_op.arguments
         return [
-            self.intern((kind, op.dim_name, depth, self.of(value)))
-            for kind, value in zip(op.result_kinds, op.yield_op.arguments, strict=True)
+            self.intern(
+                (kind, op.dim_name, depth, self.of(value), None if pivot is None else self.of(arguments[pivot]))
+            )
+            for kind, pivot, value in zip(op.result_kinds, op.result_pivots, arguments, strict=True)
         ]
 
     def of_op(self, op: Operation) -> int:

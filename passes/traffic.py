@@ -68,14 +68,20 @@ class Traffic:
 
 
 class _Meter:
-    def __init__(self, dims: Mapping[str, block.DimAttr]):
+    def __init__(self, dims: Mapping[str, block.DimAttr], values: Mapping[Symbol, int] | None = None):
         self.dims = dims
+        self.values = values
+        """Numbers to put in for the symbols at once: cheaper where only numbers are wanted."""
+
+    def symbol(self, dim: str, blocks: bool = False) -> Polynomial:
+        symbol = Symbol(dim, blocks)
+        return Polynomial.symbol(symbol) if self.values is None else Polynomial.constant(self.values[symbol])
 
     def blocks(self, dim: str) -> Polynomial:
         declared = self.dims[dim]
         if declared.is_whole:
             return Polynomial.constant(1)
-        return Polynomial.symbol(Symbol(dim, blocks=not declared.is_batch))
+        return self.symbol(dim, blocks=not declared.is_batch)
 
     def trips(self, loops: tuple[str, ...]) -> Polynomial:
         total = Polynomial.constant(1)
@@ -87,7 +93,7 @@ class _Meter:
         """Elements of an item, summed over all iterations of the maps over `loops`."""
         total = Polynomial.constant(1)
         for dim in item.dims:
-            total *= Polynomial.symbol(Symbol(dim))
+            total *= self.symbol(dim)
         return total * self.trips(tuple(dim for dim in loops if dim not in item.dims))
 
     def moved(self, item: Attribute, loops: tuple[str, ...]) -> tuple[Polynomial, Polynomial]:
@@ -114,11 +120,7 @@ class _Meter:
                 assert isinstance(op.lhs.type, block.BlockType)
                 assert isinstance(op.rhs.type, block.BlockType)
                 a, b = op.lhs.type.dims, op.rhs.type.dims
-                product = (
-                    Polynomial.symbol(Symbol(a[0]))
-                    * Polynomial.symbol(Symbol(b[0]))
-                    * Polynomial.symbol(Symbol(a[1]))
-                )
+                product = self.symbol(a[0]) * self.symbol(b[0]) * self.symbol(a[1])
                 outside = tuple(dim for dim in loops if dim not in (*a, *b))
                 return Traffic(flops=product * self.trips(outside) * 2)
             case block.ElementwiseOp():
@@ -156,6 +158,16 @@ def traffic_of_function(function: FuncOp) -> list[tuple[Operation, Traffic]]:
     dims = block.declared_dims(function) or {}
     rows = [(op, traffic_of(op, dims)) for op in function.body.block.ops]
     return [(op, traffic) for op, traffic in rows if traffic != Traffic()]
+
+
+def modelled_traffic(function: FuncOp) -> dict[str, int]:
+    """What a block program moves and computes, at the declared or at assumed sizes."""
+    dims = block.declared_dims(function) or {}
+    values = modelled_values(dims)
+    meter, total = _Meter(dims, values), Traffic()
+    for op in function.body.block.ops:
+        total += meter.of(op, ())
+    return total.evaluate(values)
 
 
 def known_values(dims: Mapping[str, block.DimAttr]) -> dict[Symbol, int]:

@@ -186,20 +186,47 @@ class BlockInterpreter:
                 assert isinstance(mapped, list)
                 values[argument] = mapped[trip]
             self._run(op.body.block, values)
-            for index, value in enumerate(op.yield_op.arguments):
-                self._collect(op, index, collected[index], values[value])
+            yielded = [values[value] for value in op.yield_op.arguments]
+            rescalings = self._rescalings(op, collected, yielded)
+            for index, value in enumerate(yielded):
+                self._collect(op, index, collected[index], value, rescalings)
         del self._offsets[dim]
         return [
             parts if kind is Kind.Stack else parts[0]
             for kind, parts in zip(op.result_kinds, collected, strict=True)
         ]
 
-    def _collect(self, op: block.MapOp, index: int, parts: list[Value], value: Value) -> None:
-        kind = op.result_kinds[index]
+    def _rescalings(
+        self, op: block.MapOp, collected: list[list[Value]], yielded: list[Value]
+    ) -> dict[int, tuple[Array, Array]]:
+        """For each pivot, by what the total and the new significand are multiplied when its maximum moves."""
+        factors: dict[int, tuple[Array, Array]] = {}
+        for pivot in {pivot for pivot in op.result_pivots if pivot is not None}:
+            new = _array(yielded[pivot])
+            old = _array(collected[pivot][0]) if collected[pivot] else new
+            top = np.maximum(widen(old), widen(new))
+            factors[pivot] = _relative_exp(old, top), _relative_exp(new, top)
+        return factors
+
+    def _collect(
+        self,
+        op: block.MapOp,
+        index: int,
+        parts: list[Value],
+        value: Value,
+        rescalings: Mapping[int, tuple[Array, Array]],
+    ) -> None:
+        kind, pivot = op.result_kinds[index], op.result_pivots[index]
         if kind is Kind.Stack:
             parts.append(value)
         elif kind is Kind.Any:
             parts[:] = [value]
+        elif pivot is not None and parts:
+            old, new = _array(parts[0]), _array(value)
+            self.counts.flops += new.size
+            with np.errstate(all="ignore"):
+                total = _scaled(old, rescalings[pivot][0]) + _scaled(new, rescalings[pivot][1])
+            parts[:] = [to_dtype(np.asarray(total), new.dtype)]
         else:
             parts[:] = [self._combine(kind, parts[0] if parts else None, _array(value))]
 
@@ -349,3 +376,16 @@ class BlockInterpreter:
 def _array(value: Value) -> Array:
     assert not isinstance(value, list)
     return value
+
+
+def _relative_exp(exponent: Array, top: Array) -> Array:
+    """exp(exponent - top), and 1 where both are equal, so that no infinity is subtracted from itself."""
+    exponent = widen(exponent)
+    with np.errstate(all="ignore"):
+        return np.where(exponent == top, exponent.dtype.type(1), np.exp(exponent - top))
+
+
+def _scaled(item: Array, factors: Array) -> Array:
+    """An item with each row multiplied by a factor."""
+    item = widen(item)
+    return item * factors.reshape(factors.shape + (1,) * (item.ndim - factors.ndim))

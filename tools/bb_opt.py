@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,6 +23,9 @@ from ..lowering.pipelines import ALL_PASSES, PassPipeline, PipelineError, descri
 from ..passes.rules import ALL_RULES
 from .expected_diagnostics import check_expectations
 from .files import DEFAULT_LIMIT_MIB, Chunk, ToolError, read_text, split_chunks, write_stdout, write_text
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 TARGETS: dict[str, str] = {"mlir": "the program as MLIR text"}
 """What ``-t`` can ask for."""
@@ -60,16 +63,29 @@ def _run(options: argparse.Namespace) -> int:
             f"target '{options.target}' is not available in this version; targets: {', '.join(TARGETS)}"
         )
     pipeline = PassPipeline(options.passes)
+    explanation = None
+    if options.explain:
+        from .explanation import Explanation
+
+        pipeline = explanation = Explanation(pipeline, programs=options.pseudo_code)
     name, text = read_text(options.input, options.max_input_size)
-    return _Session(options, pipeline, name, text).run()
+    return _Session(options, pipeline, name, text, explanation).run()
 
 
 class _Session:
     """One input file on its way through the pipeline, chunk by chunk."""
 
-    def __init__(self, options: argparse.Namespace, pipeline: PassPipeline, name: str, text: str):
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        pipeline: PassPipeline,
+        name: str,
+        text: str,
+        explanation: Explanation | None = None,
+    ):
         self.options = options
         self.pipeline = pipeline
+        self.explanation = explanation
         self.name = name
         self.text = text
         self.outputs: list[str] = []
@@ -98,7 +114,7 @@ class _Session:
             try:
                 module = parse_module(chunk.text, self.name, context, first_line=chunk.first_line)
                 self.pipeline.run(module, context)
-                output = self._printed(module, context)
+                output = self.explanation.text() if self.explanation else self._printed(module, context)
             except RecursionError:
                 failure.append(Diagnostic("error", "the program is nested too deeply"))
             except MemoryError:
@@ -123,6 +139,8 @@ class _Session:
             _print_error(f"{head}\n{self._printed(module, make_context())}")
 
     def _printed(self, module: ModuleOp, context: Context) -> str:
+        if self.options.pseudo_code:
+            return _as_pseudo_code(module)
         stream = StringIO()
         printer = Printer(
             stream=stream,
@@ -139,6 +157,15 @@ class _Session:
         self.outputs.append(output)
         if self.options.output is None:
             _print(output, end="")
+
+
+def _as_pseudo_code(module: ModuleOp) -> str:
+    """Each function as pseudo-code; what is no function as MLIR text."""
+    from xdsl.dialects.func import FuncOp
+
+    from ..passes.pseudo_code import pseudo_code
+
+    return "\n".join(pseudo_code(op) if isinstance(op, FuncOp) else f"{op}\n" for op in module.ops)
 
 
 def _warning(message: Warning | str) -> Diagnostic:
@@ -294,6 +321,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--print-between-passes",
         action="store_true",
         help="show the program between passes, on standard error",
+    )
+    add("--pseudo-code", action="store_true", help="print functions as pseudo-code, for people")
+    add(
+        "--explain",
+        action="store_true",
+        help="print what block-fuse did, step by step, instead of the program; with --pseudo-code: and what "
+        "the program was after each step",
     )
     add("--print-op-generic", action="store_true", help="print operations in MLIR's generic form")
     add("--print-debuginfo", action="store_true", help="print source locations")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import BlockArgument
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -49,14 +48,18 @@ class DropUnusedMapResults(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:
-        kept = [index for index, result in enumerate(op.results_) if result.uses]
+        used = {index for index, result in enumerate(op.results_) if result.uses}
+        # A sum that is relative to a maximum owns it.
+        used |= {pivot for index in used if (pivot := op.result_pivots[index]) is not None}
+        kept = sorted(used)
         if not kept or len(kept) == len(op.results_):
             return  # a map without any used result is dead as a whole
         last = op.yield_op
         values = [last.arguments[index] for index in kept]
         rewriter.replace(last, type(last)(*values))
         body = rewriter.move_region_contents_to_new_regions(op.body)
-        new = MapOp(op.dim_name, op.inputs, [op.result_kinds[index] for index in kept], body)
+        pivots = [None if (pivot := op.result_pivots[index]) is None else kept.index(pivot) for index in kept]
+        new = MapOp(op.dim_name, op.inputs, [op.result_kinds[index] for index in kept], body, pivots)
         new.attributes.update(op.attributes)
         results = [
             new.results_[kept.index(index)] if index in kept else None for index in range(len(op.results_))
@@ -73,7 +76,7 @@ def _keep_inputs(op: MapOp, kept: list[int], rewriter: PatternRewriter) -> None:
     new = MapOp.create(
         operands=inputs,
         result_types=op.result_types,
-        properties={"dim": op.dim, "kinds": ArrayAttr(op.kinds.data)},
+        properties=dict(op.properties),
         attributes=op.attributes,
         regions=[body],
     )

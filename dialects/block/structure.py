@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, IntAttr, SymbolRefAttr
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -13,6 +13,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -59,6 +60,17 @@ def enclosing_map(op: Operation, dim: str) -> MapOp | None:
     return scope
 
 
+def pivots_attr(pivots: Sequence[int | None]) -> ArrayAttr[IntAttr] | None:
+    """The attribute for the pivots of a map's results; None where no result has one."""
+    if all(pivot is None for pivot in pivots):
+        return None
+    return ArrayAttr([IntAttr(-1 if pivot is None else pivot) for pivot in pivots])
+
+
+def _kind_text(kind: Kind, pivot: int | None) -> str:
+    return str(kind) if pivot is None else f"{kind} rel {pivot}"
+
+
 @irdl_op_definition
 class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """Applies its body to each element of its lists, which all run over one dim; other values are captured
@@ -69,25 +81,45 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
     A result of kind `stack` is the list of what the iterations yield (items in global, or lists); `sum`,
     `max` and `min` reduce local items; `any` is the value of any iteration, which must be the same in all.
+
+    `-> (max, sum rel 0)`: a sum relative to result 0, a maximum over its rows. Each iteration yields a
+    significand s and an exponent e, which stand for s·exp(e); the results are t = max e and Σ s·exp(e - t).
+    Combining is associative: (s, e), (s', e') -> (s·f(e) + s'·f(e'), t = max(e, e')) with f(e) = exp(e - t),
+    and 1 where e = t (so that -inf - -inf never arises). The online softmax is this reduction in a loop.
     """
 
     name = "block.map"
     dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
     kinds: ArrayAttr[KindAttr] = prop_def(ArrayAttr[KindAttr])
+    pivots: ArrayAttr[IntAttr] | None = opt_prop_def(ArrayAttr[IntAttr])
     inputs = var_operand_def()
     results_ = var_result_def()
     body = region_def("single_block")
     traits = traits_def(Pure())
 
-    def __init__(self, dim: str, inputs: Sequence[SSAValue], kinds: Sequence[Kind], body: Region):
-        """Make a map from a body that ends in a `block.yield`, from which the types of the results follow."""
+    def __init__(
+        self,
+        dim: str,
+        inputs: Sequence[SSAValue],
+        kinds: Sequence[Kind],
+        body: Region,
+        pivots: Sequence[int | None] = (),
+    ):
+        """Make a map from a body that ends in a `block.yield`, from which the types of the results follow.
+
+        `pivots` gives, for each result, the `max` result that a sum is relative to, or None.
+        """
         last = body.block.last_op
         assert isinstance(last, YieldOp)
         types = [result_type_of(dim, kind, v.type) for kind, v in zip(kinds, last.arguments, strict=True)]
         super().__init__(
             operands=[inputs],
             result_types=[types],
-            properties={"dim": SymbolRefAttr(dim), "kinds": ArrayAttr([KindAttr(kind) for kind in kinds])},
+            properties={
+                "dim": SymbolRefAttr(dim),
+                "kinds": ArrayAttr([KindAttr(kind) for kind in kinds]),
+                "pivots": pivots_attr(pivots),
+            },
             regions=[body],
         )
 
@@ -98,6 +130,13 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     @property
     def result_kinds(self) -> tuple[Kind, ...]:
         return tuple(kind.data for kind in self.kinds)
+
+    @property
+    def result_pivots(self) -> tuple[int | None, ...]:
+        """For each result, the number of the `max` result that it is relative to; None for plain results."""
+        if self.pivots is None:
+            return (None,) * len(self.kinds)
+        return tuple(None if pivot.data < 0 else pivot.data for pivot in self.pivots)
 
     @property
     def yield_op(self) -> YieldOp:
@@ -133,6 +172,26 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
             )
         for yielded, kind, result in zip(last.arguments, self.result_kinds, self.results_, strict=True):
             self._verify_result(yielded.type, kind, result.type)
+        if self.pivots is not None:
+            self._verify_pivots()
+
+    def _verify_pivots(self) -> None:
+        dim, pivots = self.dim_name, self.result_pivots
+        if len(pivots) != len(self.kinds):
+            raise VerifyException(f"block.map @{dim}: {len(pivots)} pivots for {len(self.kinds)} results")
+        for kind, pivot, result in zip(self.result_kinds, pivots, self.results_, strict=True):
+            if pivot is None:
+                continue
+            if kind is not Kind.Sum:
+                raise VerifyException(f"block.map @{dim}: only a sum can be relative to a maximum, got {kind}")
+            if not pivot < len(self.kinds) or self.result_kinds[pivot] is not Kind.Max:
+                raise VerifyException(f"block.map @{dim}: result {pivot}, which a sum is relative to, is no max")
+            own, other = result.type, self.results_[pivot].type
+            if not isinstance(own, ItemType) or not isinstance(other, ItemType) or own.dims[:1] != other.dims:
+                raise VerifyException(
+                    f"block.map @{dim}: a sum of {own} cannot be relative to {other}: "
+                    "the maximum must be over its rows"
+                )
 
     def _verify_result(self, yielded: Attribute, kind: Kind, result: Attribute) -> None:
         dim = self.dim_name
@@ -178,7 +237,15 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
         bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
         parser.parse_punctuation("->")
-        kinds = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_str_enum(Kind))
+
+        def result_kind() -> tuple[Kind, int | None]:
+            kind = parser.parse_str_enum(Kind)
+            if parser.parse_optional_keyword("rel") is None:
+                return kind, None
+            return kind, parser.parse_integer(allow_boolean=False, allow_negative=False)
+
+        parsed = parser.parse_comma_separated_list(parser.Delimiter.PAREN, result_kind)
+        kinds, pivots = [kind for kind, _ in parsed], [pivot for _, pivot in parsed]
         position = parser.pos
         operands = [operand for _, operand in bindings]
         inputs = parse_operand_types(parser, operands) if bindings else []
@@ -204,7 +271,7 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
                 position,
                 parser.pos,
             )
-        op = cls(dim, inputs, kinds, body)
+        op = cls(dim, inputs, kinds, body, pivots)
         op.attributes.update(attributes)
         return op
 
@@ -216,7 +283,7 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
         printer.print_string(f" @{self.dim_name} (")
         printer.print_list(zip(self.body.block.args, self.inputs, strict=True), binding)
-        printer.print_string(f") -> ({', '.join(self.result_kinds)})")
+        printer.print_string(f") -> ({', '.join(map(_kind_text, self.result_kinds, self.result_pivots))})")
         if self.inputs:
             print_types(printer, self.inputs)
         if self.attributes:

@@ -311,7 +311,7 @@ class _Builder:
         for value in last.operands if last is not None else ():
             leaves = self.classes.leaves([node for axis in self.analysis.axes[value] for node in axis])
             for leaf in [leaf for leaf in leaves if leaf.role is Role.Block][:1]:
-                names.meet(leaf)
+                names.name(leaf)
         for iteration in self.analysis.iterations.values():
             nodes = [*(node for axis in iteration.parallel for node in axis), *iteration.reduced]
             for leaf in self.classes.leaves(nodes):

@@ -7,7 +7,7 @@ depends on no item (constants, indices) is computed inside the regions that use 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -22,9 +22,13 @@ from ...dialects.scalar import is_float
 @final
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A scalar that depends on no item: `write` writes its computation into a region."""
+    """A scalar that depends on no item: `write` writes its computation into a region.
+
+    `dims` are those along which it differs, as an index does.
+    """
 
     write: Callable[[RegionWriter], SSAValue]
+    dims: frozenset[str] = frozenset()
 
 
 Value = SSAValue | Scalar
@@ -55,6 +59,10 @@ def dims_of(item: SSAValue) -> tuple[str, ...]:
     return item.type.dims
 
 
+def _dims_of_value(value: Value) -> Iterable[str]:
+    return dims_of(value) if isinstance(value, SSAValue) else value.dims
+
+
 @dataclass
 class ItemWriter:
     """Writes operators on items into a block; `dims` are the axes, in order, of the items being computed."""
@@ -75,13 +83,16 @@ class ItemWriter:
         dims: tuple[str, ...] | None = None,
         hint: str | None = None,
     ) -> SSAValue:
-        """A `block.elementwise` over the items among `operands`, with axes `dims` or else all of theirs."""
+        """A `block.elementwise` over the items among `operands`, with axes `dims` or else all of theirs.
+
+        Scalars among them count with the dims along which they differ.
+        """
         items: list[SSAValue] = []
         for value in operands:
             if isinstance(value, SSAValue) and value not in items:
                 items.append(value)
         if dims is None:
-            used = {dim for item in items for dim in dims_of(item)}
+            used = {dim for value in operands for dim in _dims_of_value(value)}
             dims = tuple(dim for dim in self.dims if dim in used)
         body = block.scalar_block(items)
         for argument, item in zip(body.args, items, strict=True):
@@ -178,7 +189,10 @@ def _copy(op: Operation, operands: Sequence[SSAValue]) -> Operation:
 
 
 def _scalar(op: Operation, operands: Sequence[Scalar]) -> Scalar:
-    return Scalar(lambda region: region.write(_copy(op, [region.scalar(operand) for operand in operands])))
+    return Scalar(
+        lambda region: region.write(_copy(op, [region.scalar(operand) for operand in operands])),
+        frozenset[str]().union(*(operand.dims for operand in operands)),
+    )
 
 
 def _wants_index(body: Block, items: set[SSAValue]) -> bool:

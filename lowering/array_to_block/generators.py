@@ -23,7 +23,7 @@ def generator(provided: Generated) -> Scalar:
             return Scalar(lambda region: region.write(arith.ConstantOp(value)))
         case array.IotaOp():
             dims = provided.spec[op.axis.value.data]
-            return Scalar(lambda region: _index(region, dims, element_type_of(op.result)))
+            return Scalar(lambda region: _index(region, dims, element_type_of(op.result)), frozenset(dims))
         case _:
             raise AssertionError(f"{op.name} generates nothing")
 

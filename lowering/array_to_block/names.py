@@ -25,10 +25,14 @@ class DimNames:
             return
         self._name(leaf, self._fresh((name,)))
 
-    def meet(self, leaf: Node) -> None:
-        """Note that a leaf is iterated over, and name it if it has no name yet."""
+    def name(self, leaf: Node) -> None:
+        """Name a leaf if it has no name yet."""
         if leaf not in self._names:
             self._name(leaf, self._fresh(_BATCH if leaf.role is Role.Batch else _BLOCKED))
+
+    def meet(self, leaf: Node) -> None:
+        """Note that a leaf is iterated over, and name it if it has no name yet."""
+        self.name(leaf)
         self._positions.setdefault(self._names[leaf], len(self._positions))
 
     def of(self, leaf: Node) -> str:

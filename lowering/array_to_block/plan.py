@@ -99,8 +99,11 @@ class Plan:
         elif isinstance(provider, Viewed):
             self.demand_source(provider.value)
         owner = value.owner
-        if isinstance(owner, Operation) and owner in self.analysis.views and not isinstance(provider, Whole):
-            self.demand_array(owner.operands[0])
+        if isinstance(owner, Block) or isinstance(provider, Whole):
+            return
+        if owner in self.analysis.views or owner in self.analysis.generators:
+            for operand in owner.operands:  # the operand of a view, or what an iota is like
+                self.demand_array(operand)
 
     def demand_source(self, value: SSAValue) -> None:
         """Note that `value` is viewed as an array; computations are assembled for that in their own dims."""

@@ -2,10 +2,15 @@
 to its array, so they come to an end.
 """
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from ...dialects.array import DYNAMIC, ConcatOp, SliceOp, shape_of
+
+
+def _at(op: Operation, new: Operation) -> Operation:
+    new.location = op.location
+    return new
 
 
 class SliceOfEverything(RewritePattern):
@@ -27,7 +32,7 @@ class SliceOfSlice(RewritePattern):
             return
         offsets = [a + b for a, b in zip(inner.offsets.get_values(), op.offsets.get_values(), strict=True)]
         sizes = [-1 if extent == DYNAMIC else extent for extent in shape_of(op.result)]
-        rewriter.replace(op, SliceOp(inner.input, offsets, sizes))
+        rewriter.replace(op, _at(op, SliceOp(inner.input, offsets, sizes)))
 
 
 class ConcatOfOne(RewritePattern):
@@ -50,7 +55,7 @@ class ConcatOfConcat(RewritePattern):
 
         flat = [part for value in op.inputs for part in parts(value)]
         if len(flat) > len(op.inputs):
-            rewriter.replace(op, ConcatOp(flat, op.axis.value.data))
+            rewriter.replace(op, _at(op, ConcatOp(flat, op.axis.value.data)))
 
 
 class ConcatOfNeighbours(RewritePattern):
@@ -65,10 +70,10 @@ class ConcatOfNeighbours(RewritePattern):
             if whole is None:
                 joined.append(value)
                 continue
-            rewriter.insert(whole)
+            rewriter.insert(_at(op, whole))
             joined[-1] = whole.result
         if len(joined) < len(op.inputs):
-            rewriter.replace(op, ConcatOp(joined, axis))
+            rewriter.replace(op, _at(op, ConcatOp(joined, axis)))
 
 
 def joined_slices(a: SSAValue, b: SSAValue, axis: int) -> SliceOp | None:
@@ -87,7 +92,7 @@ def joined_slices(a: SSAValue, b: SSAValue, axis: int) -> SliceOp | None:
     ):
         return None
     result = SliceOp(first.input, offsets, [-1 if size == DYNAMIC else size for size in sizes])
-    result.location, result.result.name_hint = first.location, a.name_hint
+    result.result.name_hint = a.name_hint
     return result
 
 

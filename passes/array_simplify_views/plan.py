@@ -4,8 +4,8 @@ A node is a part of a value. What a function computes is a graph of nodes: its r
 operands of what is computed as before; in place of a slice the part of its operand; in place of what is split
 the parts of its operands, down to parts of arguments. At first all slices and concats are to go. Those behind
 which there is a part that no law gives, or a matmul some of whose elements would be computed twice, are taken
-out, until none is left to take out. So there are no more rounds than slices and concats (one or two, mostly),
-and each is linear in the nodes, but for sorting them.
+out, until none is left to take out. Each round thus has fewer slices to push up, or fewer operations that may
+be split; there are one or two, mostly, and each is linear in the nodes, but for sorting them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...dialects.array import shape_of
 from .cuts import contains, cut_shape, disjoint, is_trivial
 from .laws import law, request_of
 from .parts import Node, Step, Writer, is_source, is_view_of_source, of_source
-from .splits import Refused, Split, find_split, note, split_step
+from .splits import Split, Splits, split_step
 
 
 class Plan:
@@ -35,6 +35,7 @@ class Plan:
         }
         self.concats = [op for op in block.ops if isinstance(op, array.ConcatOp)]
         self.splits: dict[Operation, Split] = {}
+        self.whole: set[Operation] = set()
         self.steps: dict[Node, Step | None] = {}
         self.origins: dict[Node, Operation] = {}
         going = True
@@ -53,21 +54,8 @@ class Plan:
         return is_trivial(node.request) and (owner in self.slices or owner in self.splits)
 
     def _find_splits(self) -> None:
-        self.splits = {}
-        kept: list[array.ConcatOp] = []
-        for concat in self.concats:
-            found = find_split(concat, self.slices, self.block)
-            if found is None:
-                continue
-            merged = dict(self.splits)
-            try:
-                for op, split in found.items():
-                    note(merged, op, split)
-            except Refused:
-                continue
-            self.splits = merged
-            kept.append(concat)
-        self.concats = kept
+        found = Splits(self.concats, self.slices, self.whole, self.block)
+        self.concats, self.splits = found.concats, found.ops
 
     def _expand(self) -> None:
         """Find all nodes that the function needs."""
@@ -151,9 +139,8 @@ class Plan:
         return found
 
     def _take_out(self, stay: set[Operation]) -> bool:
-        concats = {concat for op in stay if op in self.splits for concat in self.splits[op].concats}
+        self.whole |= stay
         self.slices -= stay
-        self.concats = [concat for concat in self.concats if concat not in concats]
         return bool(stay)
 
     def carry_out(self) -> None:

@@ -9,7 +9,7 @@ the pieces themselves, and nobody wants the concat any more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from xdsl.builder import Builder
@@ -46,7 +46,6 @@ class Split:
 
     axis: int
     cuts: Partition
-    concats: frozenset[array.ConcatOp]
 
 
 @dataclass(frozen=True)
@@ -58,39 +57,100 @@ class _Place:
     cuts: Partition
 
 
+@dataclass
+class _Ways:
+    """Where the pieces go from a place: to other places, and to operations to split."""
+
+    places: list[_Place] = field(default_factory=list[_Place])
+    splits: list[tuple[Operation, Split]] = field(default_factory=list[tuple[Operation, Split]])
+
+
 class Refused(Exception):
-    """A concat has a use that needs it whole."""
+    """Something needs a concat whole."""
 
 
-def find_split(concat: array.ConcatOp, slices: set[Operation], block: Block) -> dict[Operation, Split] | None:
-    """The operations to split so that nothing needs `concat`, all `slices` being pushed up; else None."""
-    pieces = pieces_of(concat)
+class Splits:
+    """The concats, among `concats`, that nothing needs if `slices` are pushed up, and what to split for that.
+
+    `whole` are operations that must not be split.
+    """
+
+    def __init__(
+        self, concats: Sequence[array.ConcatOp], slices: set[Operation], whole: set[Operation], block: Block
+    ):
+        self.ops: dict[Operation, Split] = {}
+        self.concats: list[array.ConcatOp] = []
+        self._ways: dict[_Place, _Ways | None] = {}
+        starts = {concat: start for concat in concats if (start := _start(concat)) is not None}
+        queue = list(starts.values())
+        while queue:
+            place = queue.pop()
+            if place not in self._ways:
+                ways = self._ways[place] = _ways(place, slices, whole, block)
+                queue.extend(ways.places if ways is not None else ())
+        order = {op: index for index, op in enumerate(block.ops)}
+        self._places = sorted(self._ways, key=lambda place: order[_owner(place)])
+        while not self._collect(list(starts.values())):
+            pass
+        self.concats = [concat for concat, start in starts.items() if self._ways[start] is not None]
+
+    def _collect(self, starts: Sequence[_Place]) -> bool:
+        """Find what to split; False where some place turned out not to go on."""
+        for place in reversed(self._places):
+            ways = self._ways[place]
+            if ways is not None and any(self._ways[following] is None for following in ways.places):
+                self._ways[place] = None
+        self.ops = {}
+        reached = set(starts)
+        for place in self._places:
+            ways = self._ways[place]
+            if ways is None or place not in reached:
+                continue
+            reached.update(ways.places)
+            for op, split in ways.splits:
+                known = self.ops.get(op)
+                merged = split if known is None else _merged(known, split)
+                if merged is None:
+                    self._ways[place] = None
+                    return False
+                self.ops[op] = merged
+        return True
+
+
+def _owner(place: _Place) -> Operation:
+    assert isinstance(place.value.owner, Operation)
+    return place.value.owner
+
+
+def _start(concat: array.ConcatOp) -> _Place | None:
     axis = concat.axis.value.data
+    pieces = pieces_of(concat)
     if pieces is None:
         return None
     extent = shape_of(concat.result)[axis]
-    start = _Place(concat.result, axis, tuple(interval(extent, *piece) for piece in pieces))
-    found: dict[Operation, Split] = {}
-    known, queue = {start}, [start]
-    try:
-        while queue:
-            place = queue.pop()
-            for use in place.value.uses:
-                if use.operation.parent is not block:
-                    return None
-                for following in _follow(place, use, slices, concat, found):
-                    if following not in known:
-                        known.add(following)
-                        queue.append(following)
-    except Refused:
-        return None
-    return found
+    return _Place(concat.result, axis, tuple(interval(extent, *piece) for piece in pieces))
 
 
-def _follow(
-    place: _Place, use: Use, slices: set[Operation], concat: array.ConcatOp, found: dict[Operation, Split]
-) -> list[_Place]:
-    """Where a use takes the pieces. Notes in `found` what it splits. Raises Refused."""
+def _ways(place: _Place, slices: set[Operation], whole: set[Operation], block: Block) -> _Ways | None:
+    """Where the pieces go from a place; None where something needs them together."""
+    ways = _Ways()
+    for use in place.value.uses:
+        op = use.operation
+        if op.parent is not block or op in whole or (isinstance(op, array.SliceOp) and op not in slices):
+            return None
+        try:
+            following = _follow(place, use)
+        except Refused:
+            return None
+        if isinstance(following, Split):
+            ways.splits.append((op, following))
+        else:
+            ways.places.extend(following)
+    return ways
+
+
+def _follow(place: _Place, use: Use) -> Split | list[_Place]:
+    """Where a use takes the pieces, or how it is to be split. Raises Refused where it needs all of them."""
     axis, cuts, op = place.axis, place.cuts, use.operation
     match op:
         case array.ElementwiseOp() | array.BroadcastOp():
@@ -100,41 +160,36 @@ def _follow(
             return [_Place(op.result, op.perm.get_values().index(axis), cuts)]
         case array.ReshapeOp():
             return [_through_reshape(op, axis, cuts)]
-        case array.SliceOp() if op in slices:
+        case array.SliceOp():
             return _through_slice(op, axis, cuts)
         case array.ConcatOp():
             return [_through_concat(op, use.index, axis, cuts)]
         case array.ReduceOp():
             axes = op.axes.get_values()
             if axis in axes:
-                note(found, op, Split(axis, cuts, frozenset({concat})))
-                return []
+                return Split(axis, cuts)
             gone = 0 if op.keepdims is not None else sum(other < axis for other in axes)
             return [_Place(op.result, axis - gone, cuts)]
         case array.MatmulOp():
-            rank = len(shape_of(place.value))
-            flag = op.transpose_a if use.index == 0 else op.transpose_b
-            contracted = rank - (1 if (use.index == 0) == (flag is None) else 2)
-            if axis == contracted:
-                note(found, op, Split(0, cuts, frozenset({concat})))
-                return []
-            if axis < rank - 2:
-                return [_Place(op.result, axis + len(shape_of(op.result)) - rank, cuts)]
-            return [_Place(op.result, len(shape_of(op.result)) - (2 if use.index == 0 else 1), cuts)]
+            return _through_matmul(op, use.index, place)
         case _:
             raise Refused
 
 
-def note(found: dict[Operation, Split], op: Operation, split: Split) -> None:
-    """Add a split to those known. Raises Refused where an operation would be split in two ways."""
-    known = found.get(op)
-    if known is None:
-        found[op] = split
-        return
-    cuts = _refined(known.cuts, split.cuts) if known.axis == split.axis else None
-    if cuts is None:
-        raise Refused
-    found[op] = Split(split.axis, cuts, known.concats | split.concats)
+def _through_matmul(op: array.MatmulOp, index: int, place: _Place) -> Split | list[_Place]:
+    rank, result = len(shape_of(place.value)), len(shape_of(op.result))
+    flag = op.transpose_a if index == 0 else op.transpose_b
+    if place.axis == rank - (1 if (index == 0) == (flag is None) else 2):
+        return Split(0, place.cuts)
+    if place.axis < rank - 2:
+        return [_Place(op.result, place.axis + result - rank, place.cuts)]
+    return [_Place(op.result, result - (2 if index == 0 else 1), place.cuts)]
+
+
+def _merged(a: Split, b: Split) -> Split | None:
+    """Both splits of an operation in one; None where that is not known."""
+    cuts = _refined(a.cuts, b.cuts) if a.axis == b.axis else None
+    return None if cuts is None else Split(a.axis, cuts)
 
 
 def _refined(a: Partition, b: Partition) -> Partition | None:

@@ -1,8 +1,9 @@
 """Block programs as pseudo-code: loops, loads and stores, and mathematics.
 
-An index stands for the indices of one block: in `for n in N`, n is one block of N after the other, `k[n, d]` is a block of k, and
-`where(n <= m, s, -inf)` compares the indices of its elements. A dim without an index stands for all its elements. `dot(a, b)` is
-a·bᵀ; `forall` loops are free of order; `load` and `store` are the only moves between global and local memory.
+An index stands for the indices of one block: in `for n in N`, n is one block of N after the other, `k[n, d]`
+is a block of k, and `where(n <= m, s, -inf)` compares the indices of elements. A dim without an index stands
+for all its elements. `dot(a, b)` is a·bᵀ. `forall` loops are free of order; `load` and `store` are the only
+moves between global and local memory.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .expressions import Expr, Name
 from .layout import Assign, Line, rendered, wrapped
 from .names import Names, index_names
 from .nests import NestWriter
-from .places import Place, Root, axes_of_view, list_axes
+from .places import Place, Root, list_axes
 
 __all__ = ["pseudo_code"]
 
@@ -39,18 +40,20 @@ class _FunctionWriter:
         self.operations = list(function.body.walk()) if not function.is_declaration else []
         self.has_blocks = any(op.name.startswith("block.") for op in self.operations)
         self.top = [op for body in function.body.blocks for op in body.ops]
-        arguments = [*function.args] if not function.is_declaration else []
-        hints = [value.name_hint for value in arguments]
+        self.arguments = [*function.args] if not function.is_declaration else []
+        hints = [value.name_hint for value in self.arguments]
         self.indices = index_names(self.dims, [*filter(None, hints), *self._array_hints()])
         self.names = Names((*self.indices, *self.indices.values()), _functions(self.operations))
         self.writer = NestWriter(self.names, self.indices, ascii)
-        self.arrays: dict[SSAValue, str] = {}
-        self.roots: dict[SSAValue, Root] = {}
-        for number, argument in enumerate(arguments):
+        self.of_arrays: bool | None = None
+        for number, argument in enumerate(self.arguments):
             self._name_argument(argument, argument.name_hint or f"arg{number}")
 
     def text(self, *, with_extents: bool) -> str:
-        self._house_lists()
+        returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
+        assembled = [op for op in self.top if isinstance(op, block.AssembleOp)]
+        for op in sorted(assembled, key=lambda op: op.result not in returned):
+            self.writer.house(op, self._name_array(op.result, op.result.name_hint or "out"))
         for op in self.top:
             self._write(op)
         lines = self._header()
@@ -71,49 +74,37 @@ class _FunctionWriter:
         if block.is_local(value.type):
             self.writer.items[value] = Name(self.names.item(hint))
             return
-        name = self.arrays[value] = self.names.array(hint)
+        name = self.writer.arrays[value] = self.names.array(hint)
         if isinstance(value.type, block.ItemType | block.ListType):
-            self.roots[value] = Root(name, list_axes(value.type))
-            self.writer.places[value] = Place(self.roots[value])
+            self.writer.roots[value] = Root(name, list_axes(value.type))
+            self.writer.places[value] = Place(self.writer.roots[value])
 
     def _name_array(self, value: SSAValue, hint: str | None) -> str:
-        name = self.arrays[value] = self.names.array(hint, bare=not self.has_blocks)
-        return name
-
-    def _described(self, value: SSAValue) -> str:
-        return self.arrays.get(value) or self.writer.described(value)
-
-    def _house_lists(self) -> None:
-        """Name the lists that become arrays like those arrays, above all like those that the function returns."""
-        returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
-        assembled = [op for op in self.top if isinstance(op, block.AssembleOp)]
-        for op in sorted(assembled, key=lambda op: op.result not in returned):
-            root = Root(self._name_array(op.result, op.result.name_hint or "out"), axes_of_view(op))
-            self.roots[op.result] = root
-            if isinstance(op.list.owner, block.MapOp | block.StoreOp):
-                self.writer.places.setdefault(op.list, Place(root))
+        self.writer.arrays[value] = self.names.array(hint, bare=not self.has_blocks)
+        return self.writer.arrays[value]
 
     def _write(self, op: Operation) -> None:
         match op:
-            case block.PartitionOp():
-                axes = axes_of_view(op)
-                root = Root(self._described(op.tensor), axes)
-                self.roots.setdefault(op.tensor, root)
-                self.writer.places[op.result] = Place(root)
-            case block.AssembleOp():
-                source, root = self.writer.places[op.list], self.roots[op.result]
-                if source != Place(root):
-                    self.writer.statements.append(Line(f"view {Place(root)} = {source}"))
             case ReturnOp():
                 pass
+            case block.PartitionOp() | block.AssembleOp():
+                self.writer.write(op)
             case _ if op.name.startswith("block."):
+                self._separate(False)
                 self.writer.write(op)
             case _:
+                self._separate(True)
                 self._array_operation(op)
+
+    def _separate(self, of_arrays: bool) -> None:
+        """Leave a blank line between array operations and nests."""
+        if self.of_arrays not in (None, of_arrays):
+            self.writer.statements.append(Line(""))
+        self.of_arrays = of_arrays
 
     def _array_operation(self, op: Operation) -> None:
         prefix = "array." if self.has_blocks else ""
-        expressions = array_expressions(op, self._described, prefix, self._share, self.ascii)
+        expressions = array_expressions(op, self.writer.described, prefix, self._share, self.ascii)
         names = [self._name_array(result, result.name_hint) for result in op.results]
         texts = [expr.text(ascii=self.ascii) for expr in expressions]
         if len(texts) == len(names):
@@ -132,23 +123,23 @@ class _FunctionWriter:
     # The head
 
     def _header(self) -> list[str]:
-        arguments = [] if self.function.is_declaration else [self._array_header(value) for value in self.function.args]
+        arguments = [self._array_header(value) for value in self.arguments]
         returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
         results = [self._array_header(value) for value in returned]
         tail = f" -> {results[0]}" if len(results) == 1 else f" -> ({', '.join(results)})" if results else ""
         return wrapped(f"{self.function.sym_name.data}(", arguments, f"){tail}")
 
     def _array_header(self, value: SSAValue) -> str:
-        root = self.roots.get(value)
+        root = self.writer.roots.get(value)
         if root is not None:
             return root.header
-        shape, text = ", ".join(extents(value.type)), self._described(value)
+        shape, text = ", ".join(extents(value.type)), self.writer.described(value)
         return f"{text}[{shape}]" if shape else text
 
 
 def _functions(operations: Iterable[Operation]) -> set[str]:
-    """Functions of one short name that items may be called like."""
-    return {op.name.partition(".")[2] for op in operations if op.name.startswith(("math.", "block."))}
+    """The functions that a program calls by names that an item might have."""
+    return {op.name.removeprefix("math.") for op in operations if op.name.startswith("math.")}
 
 
 def _extent_texts(dims: dict[str, block.DimAttr]) -> list[str]:
@@ -156,7 +147,7 @@ def _extent_texts(dims: dict[str, block.DimAttr]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for name, dim in dims.items():
         extent = "?" if dim.static_extent is None else str(dim.static_extent)
-        size = f" by {dim.size.data}" if dim.size.data else ""
-        kind = "" if dim.blocking.data is block.Blocking.Blocked else f" {dim.blocking.data}"
+        size = f" (blocks of {dim.size.data})" if dim.size.data else ""
+        kind = "" if dim.blocking.data is block.Blocking.Blocked else f" ({dim.blocking.data})"
         alike.setdefault(f"{extent}{size}{kind}", []).append(name)
     return [f"{' = '.join(names)} = {text}" for text, names in alike.items()]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
-    DenseIntOrFPElementsAttr,
     FloatAttr,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     SymbolRefAttr,
     TensorType,
@@ -17,8 +17,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, OptOperandDef
+from xdsl.utils.hints import isa
 
 from ...dialects import array
+from ...dialects.array.shapes import shape_of
 from .expressions import Call, Expr, Name
 from .scalars import Share, constant, region_expressions
 
@@ -42,15 +44,15 @@ def array_expressions(
         case array.MatmulOp():
             flags = (op.transpose_a, op.transpose_b)
             mark = ".T" if ascii else "ᵀ"
-            factors = [f"{describe(v)}{mark if flag else ''}" for v, flag in zip(op.operands, flags, strict=True)]
-            return [Call(f"{prefix}matmul", tuple(map(Name, factors)))]
+            factors = zip(op.operands, flags, strict=True)
+            texts = [describe(value) + (mark if flag else "") for value, flag in factors]
+            return [Call(f"{prefix}matmul", tuple(map(Name, texts)))]
         case array.ReduceOp():
             keep = [Name("keepdims")] if op.keepdims is not None else []
             axes = _keyword("axes", op.axes)
             return [Call(f"{prefix}{op.kind.data}", (*operands, Name(axes), *keep))]
         case array.SliceOp():
-            whole = op.input.type.get_shape()
-            boxes = zip(op.offsets.get_values(), op.sizes.get_values(), whole, strict=True)
+            boxes = zip(op.offsets.get_values(), op.sizes.get_values(), shape_of(op.input), strict=True)
             ranges = ", ".join(_range(*box) for box in boxes)
             return [Name(f"{operands[0].text()}[{ranges}]")]
         case array.CustomOp():
@@ -75,11 +77,10 @@ def _range(start: int, size: int, extent: int) -> str:
 
 
 def _constant(op: array.ConstantOp, prefix: str) -> Expr:
-    value, shape = op.value, ", ".join(extents(op.result.type))
-    if isinstance(value, DenseIntOrFPElementsAttr) and value.is_splat():
-        element = constant(next(iter(value.iter_attrs())))
-        return Call(f"{prefix}constant", (element, Name(f"[{shape}]"))) if shape else element
-    return Call(f"{prefix}constant", (Name("…"), Name(f"[{shape}]")))
+    value, shape = op.value, extents(op.result.type)
+    element = constant(next(iter(value.iter_attrs()))) if value.is_splat() else Name("...")
+    arguments = (element, Name(f"[{', '.join(shape)}]")) if shape else (element,)
+    return Call(f"{prefix}constant", arguments)
 
 
 def _operands(op: Operation, describe: Describe) -> Sequence[Expr]:
@@ -111,8 +112,8 @@ def _value(value: Attribute) -> str:
     match value:
         case IntegerAttr() | FloatAttr():
             return constant(value).text()
-        case DenseArrayBase():
-            return f"[{', '.join(str(number) for number in value.get_values())}]"
+        case _ if isa(value, DenseArrayBase[IntegerType]):
+            return f"[{', '.join(map(str, value.get_values()))}]"
         case ArrayAttr():
             return f"[{', '.join(map(_value, value))}]"
         case StringAttr():

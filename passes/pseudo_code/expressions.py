@@ -1,4 +1,4 @@
-"""Expressions as people write them: exact numbers, sums, quotients, powers and calls, with as few parentheses as can be."""
+"""Expressions as people write them: sums, quotients, powers and calls, with as few parentheses as can be."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class _Node:
-    """What all expressions can say; `text(level, ascii)` has parentheses where the surroundings bind tighter."""
+    """What all expressions can say; `text` has parentheses where the surroundings bind tighter."""
 
     @property
     def parts(self) -> tuple[Expr, ...]:
@@ -61,12 +61,14 @@ class Call(_Node):
         return self.arguments
 
     def text(self, level: int = LOOSE, ascii: bool = False) -> str:
-        return f"{self.function}({', '.join(argument.text(LOOSE, ascii) for argument in self.arguments)})"
+        levels = [TERM if isinstance(argument, PerElement) else LOOSE for argument in self.arguments]
+        texts = [argument.text(level, ascii) for argument, level in zip(self.arguments, levels, strict=True)]
+        return f"{self.function}({', '.join(texts)})"
 
 
 @dataclass(frozen=True)
 class Spread(_Node):
-    """A vector repeated along the other axis: `c·1ᵀ` where its elements belong to rows, `1·dᵀ` where to columns."""
+    """A vector repeated along the other axis: `c·1ᵀ` if its elements belong to rows, `1·dᵀ` if to columns."""
 
     vector: Expr
     by_rows: bool
@@ -81,6 +83,36 @@ class Spread(_Node):
             return f"outer({vector}, 1)" if self.by_rows else f"outer(1, {vector})"
         vector = self.vector.text(BASE)
         return _enclosed(f"{vector}·1ᵀ" if self.by_rows else f"1·{vector}ᵀ", level >= FACTOR)
+
+
+@dataclass(frozen=True)
+class Transposed(_Node):
+    """`oᵀ`"""
+
+    block: Expr
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.block,)
+
+    def text(self, level: int = LOOSE, ascii: bool = False) -> str:
+        return self.block.text(BASE, ascii) + (".T" if ascii else "ᵀ")
+
+
+@dataclass(frozen=True)
+class PerElement(_Node):
+    """`(m, n) ↦ n / 8`: an item made of indices, with its axes."""
+
+    axes: tuple[str, ...]
+    body: Expr
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.body,)
+
+    def text(self, level: int = LOOSE, ascii: bool = False) -> str:
+        arrow = "->" if ascii else "↦"
+        return _enclosed(f"({', '.join(self.axes)}) {arrow} {self.body.text(LOOSE, ascii)}", level > LOOSE)
 
 
 @dataclass(frozen=True)
@@ -119,7 +151,8 @@ class Product(_Node):
     def text(self, level: int = LOOSE, ascii: bool = False) -> str:
         if not self.factors:
             number = literal(self.coefficient, ascii)
-            return _enclosed(number, ("-" in number[:1] and level > LOOSE) or ("/" in number and level >= FACTOR))
+            loose = (self.is_negative and level > LOOSE) or ("/" in number and level >= FACTOR)
+            return _enclosed(number, loose)
         above = [_power(factor, power, ascii) for factor, power in self.factors if power > 0]
         below = [_power(factor, -power, ascii) for factor, power in self.factors if power < 0]
         number_above, number_below = scale(abs(self.coefficient), ascii)
@@ -159,7 +192,7 @@ class Sum(_Node):
         return _enclosed(text, level >= TERM)
 
 
-Expr: TypeAlias = Name | Load | Call | Spread | Infix | Product | Sum
+Expr: TypeAlias = Name | Load | Call | Spread | Transposed | PerElement | Infix | Product | Sum
 
 
 def _enclosed(text: str, needed: bool) -> str:
@@ -200,8 +233,9 @@ def power(base: Expr, exponent: int) -> Expr:
 
 
 def product(*exprs: Expr) -> Expr:
-    """The product of expressions, flat; `1 / (1 + exp(-x))` is recognised as `sigmoid(x)`, `x * sigmoid(x)` as `silu(x)`."""
-    coefficient, factors = Fraction(1), dict[tuple[Expr, bool], int]()
+    """The product of expressions, flat; `1 / (1 + exp(-x))` and `x * sigmoid(x)` get their names."""
+    coefficient = Fraction(1)
+    factors: dict[tuple[Expr, bool], int] = {}  # by what is raised, and whether it stands above the bar
     for expr in exprs:
         inner = expr if isinstance(expr, Product) else Product(Fraction(1), ((expr, 1),))
         coefficient *= inner.coefficient
@@ -211,18 +245,14 @@ def product(*exprs: Expr) -> Expr:
                 factor, exponent = Call("sigmoid", (argument,)), 1
             key = factor, exponent > 0
             factors[key] = factors.get(key, 0) + exponent
-    for (factor, _), exponent in list(factors.items()):
+    powers = [(factor, exponent) for (factor, _), exponent in factors.items()]
+    for factor, exponent in list(powers):
         if isinstance(factor, Call) and factor.function == "sigmoid" and exponent == 1:
             (argument,) = factor.arguments
-            if factors.get((argument, True)) == 1:
-                # In place of `x`, to keep the order.
-                silu = Call("silu", (argument,))
-                factors = {
-                    ((silu, True) if key == (argument, True) else key): value
-                    for key, value in factors.items()
-                    if key != (factor, True)
-                }
-    return _simple(Product(coefficient, tuple((factor, exponent) for (factor, _), exponent in factors.items())))
+            if (argument, 1) in powers:
+                powers[powers.index((argument, 1))] = Call("silu", (argument,)), 1
+                powers.remove((factor, 1))
+    return _simple(Product(coefficient, tuple(powers)))
 
 
 def total(*exprs: Expr) -> Expr:
@@ -276,6 +306,10 @@ def replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
             return replace(expr, arguments=tuple(replaced(argument, old, new) for argument in expr.arguments))
         case Spread():
             return replace(expr, vector=replaced(expr.vector, old, new))
+        case Transposed():
+            return replace(expr, block=replaced(expr.block, old, new))
+        case PerElement():
+            return replace(expr, body=replaced(expr.body, old, new))
         case Infix():
             return replace(expr, lhs=replaced(expr.lhs, old, new), rhs=replaced(expr.rhs, old, new))
         case Product():

@@ -10,7 +10,7 @@ from typing import TypeAlias
 WIDTH = 100
 """Columns of a line."""
 INDENT = 4
-WIDEST_ALIGNMENT = 10
+WIDEST_ALIGNMENT = 14
 """The most columns that aligning the signs of equality may add to a line."""
 
 
@@ -65,7 +65,8 @@ def rendered(statements: Sequence[Statement], depth: int = 0) -> list[str]:
                 if not statement.body:
                     continue
                 loop = _merged(statement)
-                lines.append(f"{margin}{loop.keyword} {', '.join(loop.ranges)}:{loop.note and f'  // {loop.note}'}")
+                note = f"  // {loop.note}" if loop.note else ""
+                lines.append(f"{margin}{loop.keyword} {', '.join(loop.ranges)}:{note}")
                 lines += rendered(loop.body, depth + 1)
             elif isinstance(statement, Line):
                 lines.append(margin + statement.text)
@@ -94,9 +95,9 @@ def _aligned(group: Iterable[Statement]) -> list[str]:
     return [assign.text(max(other.width for other in run)) for run in runs for assign in run]
 
 
-def wrapped(head: str, parts: Sequence[str], tail: str, *, hanging: int | None = None) -> list[str]:
-    """`head` and comma-separated `parts` on as few lines as fit, the later ones indented to the head's end."""
-    indent = " " * (len(head) if hanging is None else hanging)
+def wrapped(head: str, parts: Sequence[str], tail: str) -> list[str]:
+    """`head` and comma-separated `parts` on as few lines as fit, aligned at the end of the head."""
+    indent = " " * len(head)
     lines = [head]
     for index, part in enumerate(parts):
         last = index + 1 == len(parts)

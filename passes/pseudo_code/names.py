@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-_KEYWORDS = frozenset(
-    (*("forall", "for", "in", "load", "store", "view", "over", "of", "inf", "nan", "true", "false", "and", "or", "not"),
-     *("sum", "max", "min", "exp", "dot", "outer", "where", "sigmoid", "silu"))
-)  # fmt: skip
+_WORDS = ("forall", "for", "in", "over", "of", "any", "load", "store", "view", "inf", "nan", "true", "false")
+_FUNCTIONS = ("and", "or", "not", "sum", "max", "min", "exp", "dot", "outer", "where", "sigmoid", "silu")
+_KEYWORDS = frozenset(_WORDS + _FUNCTIONS)
 SYNONYMS = {"sum": "total", "max": "top", "min": "low", "exp": "e"}
 """Items that are called like the function they are made by."""
 
@@ -33,7 +32,10 @@ def _numbered(base: str, taken: Iterable[str]) -> str:
 
 
 class Names:
-    """Names in nested scopes: one that is visible is not given again. Items and lists do not mix, as lists have brackets."""
+    """Names in nested scopes: one that is visible is not given again.
+
+    An item may be called like a list or an array: those have brackets.
+    """
 
     def __init__(self, reserved: Iterable[str], functions: Iterable[str]):
         self.indices = frozenset(reserved)
@@ -64,7 +66,9 @@ class Names:
     def array(self, hint: str | None, *, bare: bool = False) -> str:
         """A name for an array: its own; one that stands without brackets is not called like a function."""
         base = hint or "y"
-        return self._fresh(SYNONYMS.get(base, base) if bare else base, self._lists, self.reserved if bare else frozenset())
+        if bare:
+            return self._fresh(SYNONYMS.get(base, base), self._lists, self.reserved)
+        return self._fresh(base, self._lists, frozenset())
 
     def _fresh(self, base: str, scopes: Sequence[set[str]], reserved: frozenset[str]) -> str:
         if base in reserved:

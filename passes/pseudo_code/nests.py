@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import block
 from .expressions import (
-    ONE,
     Call,
     Expr,
     Load,
     Name,
+    PerElement,
     Product,
     Spread,
+    Transposed,
     negated,
-    number,
     power,
     product,
     replaced,
@@ -26,9 +26,12 @@ from .expressions import (
 )
 from .layout import INDENT, WIDTH, Assign, Line, Loop, Statement
 from .names import SYNONYMS, Names
-from .places import Place, Root, list_axes
+from .numbers import rational
+from .places import Place, Root, axes_of_view, list_axes
 from .scalars import region_expressions
 
+LARGEST_EXACT = 1 << 20
+"""The largest denominator of a coefficient that is shown as it is."""
 LONGEST_PART = 56
 """Columns of an expression that may become a part of another one."""
 
@@ -59,6 +62,8 @@ class NestWriter:
         self.ascii = ascii
         self.items: dict[SSAValue, Expr] = {}
         self.places: dict[SSAValue, Place] = {}
+        self.arrays: dict[SSAValue, str] = {}
+        self.roots: dict[SSAValue, Root] = {}
         self._results: dict[SSAValue, str] = {}
         self._folded: set[SSAValue] = set()
         self._loops: list[str] = []
@@ -77,12 +82,38 @@ class NestWriter:
                 self._map(op)
             case block.StoreOp():
                 self._store(op)
+            case block.PartitionOp():
+                self._partition(op)
+            case block.AssembleOp():
+                self._assemble(op)
             case block.CustomOp():
                 self._custom(op)
             case _ if op.name.startswith("block.") and len(op.results) == 1:
                 self._compute(op)
             case _:
                 self._foreign(op)
+
+    # Views
+
+    def house(self, op: block.AssembleOp, name: str) -> None:
+        """Give an array that is assembled its name, and the list that is made for it its place there."""
+        self.roots[op.result] = Root(name, axes_of_view(op))
+        if isinstance(op.list.owner, MAKERS):
+            self.places.setdefault(op.list, Place(self.roots[op.result]))
+
+    def _partition(self, op: block.PartitionOp) -> None:
+        array, axes = op.tensor.owner, axes_of_view(op)
+        if isinstance(array, block.AssembleOp) and axes_of_view(array) == axes:
+            self.places[op.result] = self.places[array.list]
+            return
+        root = Root(self.described(op.tensor), axes)
+        self.roots.setdefault(op.tensor, root)
+        self.places[op.result] = Place(root)
+
+    def _assemble(self, op: block.AssembleOp) -> None:
+        source, place = self.places[op.list], Place(self.roots[op.result])
+        if source != place:
+            self.statements.append(Line(f"view {place} = {source}"))
 
     # Maps
 
@@ -134,15 +165,19 @@ class NestWriter:
             if isinstance(value.owner, Operation) and value.owner.parent is body:
                 self._prepare(value, want)
         for op in body.ops:
+            if isinstance(op, block.AssembleOp):
+                name = self.arrays[op.result] = self.names.list(hint_of(op.list) or op.result.name_hint)
+                self.house(op, name)
+        for op in body.ops:
             if op is body.last_op:
                 break
             value = op.results[0] if len(op.results) == 1 else None
             want = wanted.get(value) if value is not None else None
-            if want is not None and value is not None and self._ends_in(want, value) and not isinstance(op, _MANY):
+            if want is None or value is None or isinstance(op, _MANY) or not self._ends_in(want, value):
+                self.write(op)
+            else:
                 (name, kind), want.accumulate = want.accumulate[0], []
                 self._accumulate(name, kind, self._expression(op))
-            else:
-                self.write(op)
         for value, want in wanted.items():
             self._deliver(value, want)
 
@@ -155,7 +190,7 @@ class NestWriter:
         elif isinstance(value.owner, block.MapOp) and self._ends_in(want, value):
             # A sum of sums is one sum.
             owner, (name, kind) = value.owner, want.accumulate[0]
-            if owner.result_kinds[list(owner.results).index(value)] is kind:
+            if owner.result_kinds[_position(value)] is kind:
                 self._results[value] = name
                 self._folded.add(value)
                 want.accumulate = []
@@ -176,16 +211,21 @@ class NestWriter:
 
     def _accumulate(self, name: str, kind: block.Kind, expr: Expr) -> None:
         if kind is block.Kind.Sum:
-            sign, expr = ("-", negated(expr)) if isinstance(expr, Product) and expr.is_negative else ("+", expr)
-            self._assign(name, expr, sign)
+            falls = isinstance(expr, Product) and expr.is_negative
+            self._assign(name, negated(expr) if falls else expr, "-" if falls else "+")
         else:
             self._assign(name, Call(str(kind), (Name(name), expr)))
 
     # Items
 
     def _store(self, op: block.StoreOp) -> None:
-        head = f"store {self._place(op.result)} = "
-        self.statements.append(Line(head + self._fitted(head, self.items[op.source])))
+        place, item = self._place(op.result), self.items[op.source]
+        if place.transposes(op.result.type):
+            item = Transposed(item)
+        elif isinstance(item, PerElement):
+            item = item.body  # the place tells the axes
+        head = f"store {place} = "
+        self.statements.append(Line(head + self._fitted(head, item)))
 
     def _custom(self, op: block.CustomOp) -> None:
         names = [self._item_name(result) for result in op.results_]
@@ -204,6 +244,8 @@ class NestWriter:
         """Any value that is known: an item, or where something lies."""
         if value in self.items:
             return self._text(self.items[value])
+        if value in self.arrays:
+            return self.arrays[value]
         place = self.places.get(value)
         return str(place) if place is not None else value.name_hint or "?"
 
@@ -224,7 +266,9 @@ class NestWriter:
             return False
         if isinstance(use, block.StoreOp):
             return True
-        if isinstance(op, block.DotOp | block.ReduceOp) or isinstance(use, block.DotOp | block.CustomOp | block.YieldOp):
+        if isinstance(op, block.DotOp | block.ReduceOp):
+            return False
+        if isinstance(use, block.DotOp | block.CustomOp | block.YieldOp):
             return False
         if isinstance(use, block.ElementwiseOp):
             argument = use.body.block.args[list(use.inputs).index(result)]
@@ -245,7 +289,8 @@ class NestWriter:
             case block.MulOp():
                 return product(items[op.lhs], items[op.rhs])
             case block.LinearOp():
-                return total(*(product(_coefficient(c), items[term]) for c, term in op.pairs))
+                type = block.element_type_of(op.result.type)
+                return total(*(product(_coefficient(c, type), items[term]) for c, term in op.pairs))
             case block.MonomialOp():
                 return product(*(power(items[factor], exponent) for factor, exponent in op.pairs))
             case block.ReduceOp():
@@ -260,12 +305,19 @@ class NestWriter:
 
     def _elementwise(self, op: block.ElementwiseOp) -> Expr:
         dims = _dims(op.result)
-        arguments = [
-            Spread(self.items[value], _dims(value)[0] == dims[0]) if len(_dims(value)) == 1 < len(dims) else self.items[value]
-            for value in op.inputs
-        ]
+
+        def broadcast(value: SSAValue) -> Expr:
+            item, own = self.items[value], _dims(value)
+            if isinstance(item, PerElement):
+                return item.body
+            return Spread(item, own == dims[:1]) if len(own) == 1 < len(dims) else item
+
+        arguments = [broadcast(value) for value in op.inputs]
         indices = {dim: self.indices[dim] if dim in self._loops else dim for dim in self.indices}
-        return region_expressions(op.body.block, arguments, indices, self._share)[0]
+        expr = region_expressions(op.body.block, arguments, indices, self._share)[0]
+        from_items = [value for value in op.inputs if not isinstance(self.items[value], PerElement)]
+        known = {dim for value in from_items for dim in _dims(value)}
+        return expr if known.issuperset(dims) else PerElement(tuple(indices[dim] for dim in dims), expr)
 
     def _share(self, expr: Expr, hint: str | None) -> Expr:
         name = self.names.item(hint)
@@ -287,7 +339,7 @@ class NestWriter:
         return name
 
     def _hint(self, op: Operation) -> str | None:
-        """The hint of an operation's item; an item of an array is called like the array unless it has a name of its own."""
+        """What to call an operation's item; one that is loaded is called like its array if it has no name."""
         (result,) = op.results
         if isinstance(op, block.LoadOp):
             root = self.places[op.source].root.name
@@ -318,14 +370,22 @@ class NestWriter:
         return self._text(expr)
 
 
+def _position(value: SSAValue) -> int:
+    assert isinstance(value, OpResult)
+    return value.index
+
+
 def _dims(value: SSAValue) -> tuple[str, ...]:
     assert isinstance(value.type, block.ItemType)
     return value.type.dims
 
 
-def _coefficient(coefficient: block.CoefficientAttr) -> Expr:
+def _coefficient(coefficient: block.CoefficientAttr, type: Attribute) -> Expr:
     quantities: Sequence[Expr] = [Name(_SYMBOLS[f.quantity].format(f.dim)) for f in coefficient.factors]
-    return product(product(ONE, *quantities), Product(coefficient.value) if coefficient.value != 1 else number(1))
+    value = coefficient.value
+    if value.denominator > LARGEST_EXACT:  # no number that anybody has written as such
+        value = rational(float(value), type) or value
+    return product(*quantities, Product(value))
 
 
 LONGEST_JOINED_HINT = 14
@@ -333,17 +393,20 @@ LONGEST_JOINED_HINT = 14
 
 
 def hint_of(value: SSAValue, depth: int = 8) -> str | None:
-    """What to call a value: its own name, or one that tells how it is made: `x_gamma`, `inv_total`, `rstd2`."""
+    """What to call a value: its own name, or how it is made: `x_gamma`, `inv_total`, `rstd2`."""
     if value.name_hint is not None:
         return value.name_hint
     if depth == 0:
         return None
     match value.owner:
         case block.MapOp() as op:
-            return hint_of(op.yield_op.arguments[list(op.results).index(value)], depth - 1)
+            return hint_of(op.yield_op.arguments[_position(value)], depth - 1)
         case block.StoreOp() | block.LoadOp() as op:
             return hint_of(op.source, depth - 1)
-        case block.BlockVectorOp() | block.MulOp() as op:
+        case block.RowSumOp() as op:
+            hint = hint_of(op.operand, depth - 1)
+            return f"{hint}_sum" if hint is not None and len(hint) < LONGEST_JOINED_HINT else None
+        case block.BlockVectorOp() | block.MulOp() | block.DotOp() | block.OuterOp() as op:
             hints = [hint_of(operand, depth // 2) for operand in dict.fromkeys(op.operands)]
             joined = "_".join(filter(None, hints))
             return joined if all(hints) and len(joined) <= LONGEST_JOINED_HINT else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import e, isfinite, isqrt, log, pi, sqrt
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatAttr
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
 
 from ...dialects.block import exact
@@ -18,8 +18,8 @@ _FAMOUS = (
     (e, "e", "e"),
 )
 
-LARGEST_ROOT = 4096
-"""`√n` is recognised up to here."""
+LARGEST_EXTENT = 4096
+"""`1/n` and `√n` are recognised up to here."""
 
 
 def _significand_bits(type: Attribute) -> int:
@@ -34,18 +34,23 @@ def _significand_bits(type: Attribute) -> int:
             return 53
 
 
-def rational(attribute: FloatAttr) -> Fraction | None:
-    """The number that a floating-point constant of its type stands for; None for infinities and NaN."""
-    value, bits = attribute.value.data, _significand_bits(attribute.type)
+def rational(value: float, type: Attribute) -> Fraction | None:
+    """The number that a constant of a floating-point type stands for; None for infinities and NaN."""
+    bits = _significand_bits(type)
     if not isfinite(value) or value == 0 or bits == 53:
         return exact(value)
-    # The shortest decimal that the constant is the nearest number of its type to.
-    decimals = (float(f"{value:.{digits}g}") for digits in range(1, 18))
-    decimal = next(found for found in decimals if abs(found - value) <= abs(value) * 2.0 ** -(bits + 1))
-    simple = Fraction(value).limit_denominator(4096)
-    if _digits(decimal) > 7 and simple and abs(float(simple) - value) <= abs(value) * 2.0 ** -(bits + 1):
-        return simple
-    return Fraction(repr(decimal))
+
+    def stands_for(candidate: Fraction | float) -> bool:
+        """Whether a number is rounded to the constant."""
+        return abs(float(candidate) - value) <= abs(value) * 2.0 ** -(bits + 1)
+
+    # The reciprocal of an extent, or the shortest decimal, or a quotient if that decimal is long.
+    reciprocal = Fraction(1, round(1 / value)) if 2 <= abs(1 / value) <= LARGEST_EXTENT else Fraction(0)
+    if stands_for(reciprocal):
+        return reciprocal
+    decimal = next(filter(stands_for, (float(f"{value:.{digits}g}") for digits in range(1, 18))))
+    quotient = Fraction(value).limit_denominator(LARGEST_EXTENT)
+    return quotient if _digits(decimal) > 7 and stands_for(quotient) else Fraction(repr(decimal))
 
 
 def _digits(value: float) -> int:
@@ -76,7 +81,7 @@ def _irrational(value: Fraction, ascii: bool) -> tuple[str, str] | None:
             return (ascii_name if ascii else name), ""
     for square, above in ((found * found, True), (1 / (found * found) if found else 0.0, False)):
         n = round(square)
-        if 2 <= n <= LARGEST_ROOT and isqrt(n) ** 2 != n and close(sqrt(n) if above else 1 / sqrt(n)):
+        if 2 <= n <= LARGEST_EXTENT and isqrt(n) ** 2 != n and close(sqrt(n) if above else 1 / sqrt(n)):
             root = f"sqrt({n})" if ascii else f"√{n}"
             return (root, "") if above else ("", root)
     return None

@@ -52,7 +52,7 @@ def _indexed(name: str, axes: Sequence[Sequence[str]], empty: str) -> str:
 
 
 def list_axes(type: Attribute) -> tuple[tuple[str, ...], ...]:
-    """The axes of a list that is no array: dims without an axis in the items first, then the items' own order."""
+    """The axes of a list that is no array: dims without an axis in the items, then the items' own axes."""
     if not isinstance(type, block.ListType):
         return ()
     nest, item = type.dims, type.item.dims

@@ -35,8 +35,12 @@ _ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
     "arith.divf": lambda a, b: product(a, power(b, -1)),
 }
 _COMPARISONS = {
-    **{"eq": "==", "oeq": "==", "ueq": "==", "ne": "!=", "one": "!=", "une": "!="},
-    **{prefix + name: sign for prefix in "suo" for name, sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items()},
+    **dict.fromkeys(("eq", "oeq", "ueq"), "=="),
+    **dict.fromkeys(("ne", "one", "une"), "!="),
+    **dict.fromkeys(("slt", "ult", "olt"), "<"),
+    **dict.fromkeys(("sle", "ule", "ole"), "<="),
+    **dict.fromkeys(("sgt", "ugt", "ogt"), ">"),
+    **dict.fromkeys(("sge", "uge", "oge"), ">="),
 }
 _LOGIC = {"arith.andi": ("and", "&"), "arith.ori": ("or", "|"), "arith.xori": ("xor", "^")}
 
@@ -60,8 +64,8 @@ def region_expressions(
             break
         expr = _expression(op, [known[value] for value in op.operands], indices)
         for result in op.results:
-            used_twice = result.has_more_than_one_use() and any(not isinstance(part, Name) for part in expr.parts)
-            if used_twice or len(expr.text()) > LONGEST:
+            simple = all(isinstance(part, Name) for part in expr.parts)
+            if (result.has_more_than_one_use() and not simple) or len(expr.text()) > LONGEST:
                 expr = share(expr, result.name_hint)
             known[result] = expr
     assert body.last_op is not None
@@ -109,8 +113,8 @@ def _raised(base: Expr, exponent: Expr) -> Expr:
 
 
 def _comparison(op: arith.CmpfOp | arith.CmpiOp, operands: list[Expr]) -> Expr:
-    names = arith.CMPF_COMPARISON_OPERATIONS if isinstance(op, arith.CmpfOp) else arith.CMPI_COMPARISON_OPERATIONS
-    name = names[op.predicate.value.data]
+    floats, integers = arith.CMPF_COMPARISON_OPERATIONS, arith.CMPI_COMPARISON_OPERATIONS
+    name = (floats if isinstance(op, arith.CmpfOp) else integers)[op.predicate.value.data]
     if name in ("true", "false"):
         return Name(name)
     if name in _COMPARISONS:
@@ -126,7 +130,7 @@ def constant(value: Attribute) -> Expr:
         case IntegerAttr():
             return number(value.value.data)
         case FloatAttr():
-            found = rational(value)
+            found = rational(value.value.data, value.type)
             if found is not None:
                 return Product(Fraction(found))
             infinite = value.value.data in (float("inf"), float("-inf"))

@@ -41,11 +41,6 @@ class FuseSiblingMaps(Law[Neighbours]):
 
     def checks(self, site: Neighbours) -> Iterator[Check]:
         first, second = site.first, site.second
-        yield Check(
-            "same-dim",
-            first.dim_name == second.dim_name,
-            f"the maps run over {first.dim_name} and {second.dim_name}",
-        )
         once = [PROLOGUE in map_.attributes for map_ in (first, second)]
         yield Check("once", once[0] == once[1], "one of the maps is a prologue that runs only once")
         yield Check(

@@ -38,7 +38,7 @@ def summed_results(op: Operation) -> Iterator[Summed]:
     """The summed results of a map that somebody uses."""
     assert isinstance(op, block.MapOp)
     for index, (kind, value) in enumerate(zip(op.result_kinds, op.yield_op.arguments, strict=True)):
-        if kind is Kind.Sum and op.results_[index].uses:
+        if kind is Kind.Sum and op.results[index].uses:
             yield Summed(op, index, value)
 
 

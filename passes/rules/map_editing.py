@@ -102,19 +102,25 @@ def merge_maps(
             new = first.body.block.insert_arg(argument.type, len(first.body.block.args))
             new.name_hint = argument.name_hint
         arguments.append(first.body.block.args[inputs.index(value)])
-    kinds = [*first.result_kinds, *second.result_kinds]
     first_yield, second_yield = first.yield_op, second.yield_op
+    # What only `second` reads is no result any more: chains of merges would otherwise drag all of them along.
+    kept = [
+        index
+        for index, result in enumerate(first.results)
+        if any(use.operation is not second for use in result.uses)
+    ]
+    kinds = [*(first.result_kinds[index] for index in kept), *second.result_kinds]
     # Not left to the inlining, of which nobody would hear: what is known about nested maps changes.
     for argument, value in zip(second.body.block.args, arguments, strict=True):
         rewriter.replace_all_uses_with(argument, value)
-    values = [*first_yield.arguments, *second_yield.arguments]
+    values = [*(first_yield.arguments[index] for index in kept), *second_yield.arguments]
     rewriter.erase(second_yield)
     rewriter.inline_block(second.body.block, InsertPoint.before(first_yield), arguments)
     set_yield(first, values, rewriter)
     body = rewriter.move_region_contents_to_new_regions(first.body)
     merged = make_map(first, inputs, kinds, body)
     rewriter.insert(merged, InsertPoint.before(first))
-    count = len(first.results)
-    rewriter.replace(first, (), merged.results[:count])
-    rewriter.replace(second, (), merged.results[count:])
+    rewriter.replace(second, (), merged.results[len(kept) :])
+    remaining = dict(zip(kept, merged.results, strict=False))
+    rewriter.replace(first, (), [remaining.get(index) for index in range(len(first.results))])
     return merged

@@ -262,10 +262,13 @@ def unary_exp(a: Value) -> Scalar:
 
 @st.composite
 def array_program_texts(
-    draw: st.DrawFn, max_ops: int = 12, element_types: Sequence[str] = ELEMENT_TYPES
+    draw: st.DrawFn,
+    max_ops: int = 12,
+    element_types: Sequence[str] = ELEMENT_TYPES,
+    drafter_type: type[ProgramDrafter] = ProgramDrafter,
 ) -> tuple[str, list[Array]]:
     """The text of a program of at most `max_ops` operations, and its arguments."""
-    drafter = ProgramDrafter(draw, draw(st.sampled_from(element_types)), max_ops)
+    drafter = drafter_type(draw, draw(st.sampled_from(element_types)), max_ops)
     drafter.extents = draw(st.lists(st.sampled_from(EXTENTS), min_size=2, max_size=4))
     for _ in range(draw(st.integers(1, 3))):
         rank = draw(st.sampled_from((2, 2, 3, 1, 4)))
@@ -292,8 +295,11 @@ def _exact(rng: np.random.Generator, argument: Value) -> Array:
 
 @st.composite
 def array_programs(
-    draw: st.DrawFn, max_ops: int = 12, element_types: Sequence[str] = ELEMENT_TYPES
+    draw: st.DrawFn,
+    max_ops: int = 12,
+    element_types: Sequence[str] = ELEMENT_TYPES,
+    drafter_type: type[ProgramDrafter] = ProgramDrafter,
 ) -> ArrayProgram:
     """Random valid array programs of at most `max_ops` operations, with arguments."""
-    text, inputs = draw(array_program_texts(max_ops, element_types))
+    text, inputs = draw(array_program_texts(max_ops, element_types, drafter_type))
     return ArrayProgram(parse_module(text, "program.mlir"), inputs)

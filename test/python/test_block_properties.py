@@ -1,4 +1,4 @@
-"""Properties of random programs as block programs: same values, same text after a round trip, counted traffic."""
+"""Properties of random programs as block programs: their values, their text, their traffic."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def forget(text: str, extents: set[str]) -> str:
 @st.composite
 def programs_of_unknown_extents(draw: st.DrawFn) -> ArrayProgram:
     text, inputs = draw(array_program_texts())
-    extents = sorted({extent for shape, _ in _TENSOR.findall(text) for extent in shape.split("x")[:-1]})
+    # An extent of 1 is broadcast, an unknown one is not.
+    extents = sorted({extent for shape, _ in _TENSOR.findall(text) for extent in shape.split("x")[:-1]} - {"1"})
     assume(extents)
     chosen = draw(st.sets(st.sampled_from(extents), min_size=1))
     try:

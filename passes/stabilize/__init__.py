@@ -1,0 +1,1 @@
+"""What `block-stabilize` is made of."""

@@ -1,0 +1,129 @@
+"""Values of the exact check: arrays over finite fields, and exact integers.
+
+A number is a residue modulo each of several primes; a whole array may lack some of them (an exponential
+uses one up). Elements can be marked as -inf, as +inf, or as undetermined: 1/0, inf - inf, and whatever was
+computed from them. An undetermined element is never compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .tables import Integers
+
+NEGATIVE_INFINITY = -1
+POSITIVE_INFINITY = -2
+UNDETERMINED = -3
+
+View: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+"""Moves elements of an array, or repeats them, and computes nothing."""
+
+
+class Degree(NamedTuple):
+    """Degrees of the numerator and the denominator of the elements, as rational functions of the inputs.
+
+    Terms of a sum are taken to share their denominators, as the elements of a normalised row do. Results of
+    exponentials and of opaque functions count as inputs.
+    """
+
+    numerator: int = 0
+    denominator: int = 0
+
+    def plus(self, other: Degree) -> Degree:
+        """Of a sum of two values."""
+        if self.denominator == other.denominator:
+            return Degree(max(self.numerator, other.numerator), self.denominator)
+        return Degree(
+            max(self.numerator + other.denominator, other.numerator + self.denominator),
+            self.denominator + other.denominator,
+        )
+
+    def times(self, other: Degree) -> Degree:
+        """Of a product."""
+        return Degree(self.numerator + other.numerator, self.denominator + other.denominator)
+
+    def inverse(self) -> Degree:
+        """Of a reciprocal."""
+        return Degree(self.denominator, self.numerator)
+
+    def either(self, other: Degree) -> Degree:
+        """Of a value that is one of two."""
+        return Degree(max(self.numerator, other.numerator), max(self.denominator, other.denominator))
+
+    @property
+    def total(self) -> int:
+        return self.numerator + self.denominator
+
+
+@dataclass(frozen=True, eq=False)
+class Residues:
+    """An array of numbers, as one array of residues for each modulus; None where that one is used up.
+
+    `marked` tells whether there may be marks. `constant` is the number that all elements are, where it is
+    known and rational (or nearly so: it decides signs and comparisons of constants).
+    """
+
+    parts: tuple[Integers | None, ...]
+    degree: Degree = Degree()
+    marked: bool = False
+    constant: Fraction | None = None
+
+    @property
+    def first(self) -> int:
+        """The index of the first modulus for which there are residues."""
+        return next(index for index, part in enumerate(self.parts) if part is not None)
+
+    @property
+    def leading(self) -> Integers:
+        """The residues modulo the first modulus for which there are any."""
+        part = self.parts[self.first]
+        assert part is not None
+        return part
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.leading.shape
+
+    def view(self, function: View) -> Residues:
+        """The same numbers in other places."""
+        parts = tuple(None if part is None else function(part) for part in self.parts)
+        return Residues(parts, self.degree, self.marked, self.constant)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """An array of exact integers or booleans; `unknown` says of which elements nothing is known."""
+
+    values: NDArray[Any]
+    unknown: NDArray[np.bool_] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def view(self, function: View) -> Whole:
+        """The same numbers in other places."""
+        return Whole(function(self.values), None if self.unknown is None else function(self.unknown))
+
+
+Value: TypeAlias = Residues | Whole
+
+
+def unknown_of(*values: Whole) -> NDArray[np.bool_] | None:
+    """Where any of several arrays that broadcast together is unknown."""
+    found: NDArray[np.bool_] | None = None
+    for value in values:
+        if value.unknown is not None:
+            found = value.unknown if found is None else found | value.unknown
+    return found
+
+
+def finite(part: Integers) -> Integers:
+    """Residues, with 0 in the place of marks."""
+    return np.maximum(part, 0)

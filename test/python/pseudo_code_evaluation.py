@@ -1,0 +1,315 @@
+"""Runs pseudo-code: each line becomes a line of Python over arrays whose axes have names.
+
+That the text alone gives the program's values shows that it says everything and leaves nothing open. It takes
+what `pseudo_code(function, ascii=True)` prints for programs without views and opaque operators.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import product
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Item:
+    """An array with a dim for each axis; operations match axes by their dims.
+
+    What is made of indices only has no order of its axes yet, and takes that of what it is combined with.
+    """
+
+    def __init__(self, dims: Sequence[str], data: Any, *, ordered: bool = True):
+        self.dims, self.data, self.ordered = tuple(dims), np.asarray(data), ordered
+        assert self.data.ndim == len(self.dims), (self.dims, self.data.shape)
+
+    @property
+    def T(self) -> Item:
+        return Item(self.dims[::-1], self.data.T)
+
+    def along(self, dims: Sequence[str]) -> Array:
+        """The data with these axes, those that are missing of extent 1."""
+        own = [dim for dim in dims if dim in self.dims]
+        assert {*own} == {*self.dims}, (self.dims, dims)
+        data = self.data.transpose([self.dims.index(dim) for dim in own])
+        return data[tuple(slice(None) if dim in own else None for dim in dims)]
+
+
+def broadcast(function: Callable[..., Array]) -> Callable[..., Item]:
+    """A function of scalars on items and numbers."""
+
+    def on_items(*operands: Any) -> Item:
+        items = [value if isinstance(value, Item) else Item((), value) for value in operands]
+        by_order = sorted(items, key=lambda item: (not item.ordered, -len(item.dims)))
+        dims = tuple(dict.fromkeys(dim for item in by_order for dim in item.dims))
+        ordered = any(item.ordered and item.dims for item in items)
+        return Item(dims, function(*(item.along(dims) for item in items)), ordered=ordered)
+
+    return on_items
+
+
+for name in ("add", "sub", "mul", "truediv", "pow", "le", "lt", "ge", "gt", "eq", "and_", "or_"):
+    apply = broadcast(getattr(operator, name))
+    setattr(Item, f"__{name.rstrip('_')}__", apply)
+    if name in ("add", "sub", "mul", "truediv"):
+        setattr(Item, f"__r{name}__", lambda self, other, apply=apply: apply(other, self))
+Item.__neg__ = broadcast(operator.neg)  # pyright: ignore
+
+
+def per_element(axes: Sequence[Item], value: Any) -> Item:
+    """An item with these axes, from a function of their indices."""
+    dims = [dim for index in axes for dim in index.dims]
+    item = value if isinstance(value, Item) else Item((), value)
+    return Item(dims, np.broadcast_to(item.along(dims), [index.data.size for index in axes if index.dims]))
+
+
+def fold(kind: str, items: Sequence[Item]) -> Item:
+    return reduce(broadcast({"sum": operator.add, "max": np.maximum, "min": np.minimum}[kind]), items)
+
+
+def dot(a: Item, b: Item) -> Item:
+    (m, k), (n, l) = a.dims, b.dims
+    assert k == l and m != n
+    return Item((m, n), a.data @ b.data.T)
+
+
+def outer(a: Item | int, b: Item | int) -> Item:
+    return broadcast(operator.mul)(a, b)
+
+
+def along(axis: int, apply: Callable[[Item, Item], Item]) -> Callable[[Item, Item], Item]:
+    """An operator on a block and a vector over its rows or its columns."""
+
+    def checked(block: Item, vector: Item) -> Item:
+        assert vector.dims == (block.dims[axis],), (block.dims, vector.dims)
+        return apply(block, vector)
+
+    return checked
+
+
+def reduced(function: Callable[..., Array]) -> Callable[[Item], Item]:
+    return lambda item: Item(item.dims[:-1], function(item.data, axis=-1))
+
+
+def gelu_erf(x: Array) -> Array:
+    from math import erf
+
+    return np.vectorize(erf)(x)
+
+
+Axis: TypeAlias = Sequence[tuple[str, Item | None]]
+"""The dims of an axis, row-major, each with the indices of a block of it, or None for all of it."""
+Positions: TypeAlias = list[Item]
+
+UNARY: dict[str, Callable[..., Array]] = {
+    **{name: getattr(np, name) for name in ("exp", "log", "tanh", "sqrt", "abs", "sin", "cos", "log1p", "floor", "ceil")},
+    "erf": gelu_erf,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    **dict.fromkeys(("f16", "bf16", "f32"), lambda x: x),
+    "where": np.where,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+FUNCTIONS: dict[str, Any] = {
+    **{name: broadcast(function) for name, function in UNARY.items()},
+    **{"dot": dot, "outer": outer, "inf": np.inf, "pi": np.pi, "NEST": product, "FOLD": fold, "PER": per_element},
+    **{"row_sum": reduced(np.sum), "row_max": reduced(np.max), "row_min": reduced(np.min)},
+    **{"row_scale": along(0, operator.mul), "row_shift": along(0, operator.add)},
+    **{"col_scale": along(1, operator.mul), "col_shift": along(1, operator.add)},
+}
+ARRAYS: dict[str, Any] = {
+    "array_reshape": np.reshape,
+    "array_concat": lambda *arrays, axis: np.concatenate(arrays, axis),
+    "array_extent": lambda array, axis: np.asarray(float(np.shape(array)[axis])),
+    "array_broadcast": np.broadcast_to,
+    "array_transpose": lambda array, perm: array.transpose(perm),
+    "array_constant": lambda value, shape=(): np.full(shape, value),
+}
+
+
+class Machine:
+    """The memory in which a program runs."""
+
+    def __init__(self, extents: Mapping[str, int], batch: set[str], size: int):
+        self.extents, self.batch, self.size = extents, batch, size
+        self.arrays: dict[str, Array] = {}
+        self.lists: dict[str, dict[Any, tuple[Positions, Item]]] = {}
+
+    def blocks(self, dim: str) -> Iterator[Item]:
+        """The indices of each block of a dim; those of a batch dim are single numbers."""
+        indices = np.arange(self.extents[dim])
+        for start in range(0, len(indices), 1 if dim in self.batch else self.size):
+            block = Item((dim,), indices[start : start + self.size], ordered=False)
+            yield Item((), start) if dim in self.batch else block
+
+    def _positions(self, axes: Sequence[Axis]) -> Positions:
+        """The positions along each axis: row-major over a product of dims."""
+        found: Positions = []
+        for parts in axes:
+            position = Item((), 0)
+            for dim, index in parts:
+                index = Item((dim,), np.arange(self.extents[dim])) if index is None else index
+                position = broadcast(operator.add)(broadcast(operator.mul)(position, self.extents[dim]), index)
+            assert len(position.dims) <= 1 or len(parts) > 1
+            found.append(position)
+        return found
+
+    def load(self, name: str, *axes: Axis) -> Item:
+        positions = self._positions(axes)
+        if name in self.lists:
+            places, item = self.lists[name][_key(positions)]
+            # Another view of a list may call its dims by other names.
+            pairs = zip(places, positions, strict=True)
+            renamed = {a.dims[0]: b.dims[0] for a, b in pairs if len(a.dims) == len(b.dims) == 1}
+            return Item([renamed.get(dim, dim) for dim in item.dims], item.data)
+        box = self.arrays[name][_box(positions)]
+        dims = [dim for position in positions for dim in position.dims]
+        shape = [extent for position in positions for extent in position.data.shape]
+        return Item(dims, box.reshape(shape))
+
+    def store(self, name: str, *axes: Axis) -> Callable[[Any], None]:
+        positions = self._positions(axes)
+
+        def put(value: Any) -> None:
+            item = value if isinstance(value, Item) else Item((), value)
+            dims = [dim for position in positions for dim in position.dims]
+            shape = [extent for position in positions for extent in position.data.shape]
+            if {*item.dims} <= {*dims} and (not item.ordered or {*item.dims} != {*dims}):
+                item = Item(dims, np.broadcast_to(item.along(dims), shape))  # where the place tells the axes
+            if name not in self.arrays:
+                self.lists.setdefault(name, {})[_key(positions)] = positions, item
+                return
+            self.arrays[name][_box(positions)] = item.along(dims).reshape([p.data.size for p in positions])
+
+        return put
+
+    def assembled(self) -> dict[str, Array]:
+        """All arrays, and what is stored in other lists as arrays."""
+        found = dict(self.arrays)
+        for name, blocks in self.lists.items():
+            shape = [max(int(p[i].data.max()) for p, _ in blocks.values()) + 1 for i in range(len(next(iter(blocks))))]
+            array = found[name] = np.full(shape, np.nan)
+            for positions, item in blocks.values():
+                dims = [dim for position in positions for dim in position.dims]
+                if {*item.dims} <= {*dims}:
+                    array[_box(positions)] = item.along(dims).reshape([p.data.size for p in positions])
+        return found
+
+
+def _key(positions: Positions) -> Any:
+    return tuple(position.data.tobytes() for position in positions)
+
+
+def _box(positions: Positions) -> Any:
+    return np.ix_(*(position.data.ravel() for position in positions))
+
+
+def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[Array]:
+    """What the program `text` returns for `inputs`, in float64, with blocks of `size` elements."""
+    head, _, body = text.partition("\n\n")
+    header, _, where = head.partition("    where ")
+    extents, batch = _extents(" ".join(where.split()))
+    arguments, results = _signature(" ".join(header.split()))
+    machine = Machine(extents, batch, size)
+    for (name, _), array in zip(arguments, inputs, strict=True):
+        machine.arrays[name] = np.asarray(array, np.float64)
+    for name, axes in results:
+        dims = [dim for axis in axes for dim in axis.split("*")]
+        if name not in machine.arrays and all(dim in extents or dim == "1" for dim in dims):
+            shape = [prod(extents.get(dim, 1) for dim in axis.split("*")) for axis in axes]
+            machine.arrays[name] = np.full(shape, np.nan)
+    variables: dict[str, Any] = {
+        **FUNCTIONS,
+        **{"load": machine.load, "store": machine.store, "BLOCKS": machine.blocks},
+    }
+    translator, code = _Translator(extents), list[str]()
+    for line in body.splitlines():
+        line = line.partition("  //")[0]
+        if "array." in line or re.fullmatch(r"\w+ += \w+\[[\d:, ]+\]", line):
+            exec("\n".join(code), variables)
+            code.clear()
+            exec(line.replace("array.", "array_"), dict(ARRAYS), arrays := machine.assembled())
+            machine.arrays[line.split()[0]] = arrays[line.split()[0]]
+        else:
+            code.append(translator.line(line))
+    exec("\n".join(code), variables)
+    arrays = machine.assembled()
+    return [arrays[name] for name, _ in results]
+
+
+def _extents(where: str) -> tuple[dict[str, int], set[str]]:
+    extents: dict[str, int] = {}
+    batch: set[str] = set()
+    for group in filter(None, where.split(", ")):
+        *dims, extent = group.split(" = ")
+        extents |= dict.fromkeys(dims, int(extent.split()[0]))
+        batch |= {*dims} if "(batch)" in extent else set()
+    return extents, batch
+
+
+def _signature(header: str) -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]:
+    def arrays(text: str) -> list[tuple[str, list[str]]]:
+        return [(name, axes.split(", ") if axes else []) for name, axes in re.findall(r"(\w+)(?:\[([^]]*)\])?", text)]
+
+    arguments, _, results = header.partition(" -> ")
+    return arrays(arguments.partition("(")[2]), arrays(results)
+
+
+class _Translator:
+    """Turns lines of pseudo-code into Python."""
+
+    def __init__(self, extents: Mapping[str, int]):
+        self.extents = extents
+        self.dims: dict[str, str] = {}
+
+    def line(self, line: str) -> str:
+        loop = re.fullmatch(r"( *)(?:forall|for) (.*):", line)
+        if loop:
+            pairs = [part.split(" in ") for part in loop[2].split(", ")]
+            self.dims.update((index, dim) for index, dim in pairs)
+            ranges = ", ".join(f"BLOCKS({dim!r})" for _, dim in pairs)
+            return f"{loop[1]}for {', '.join(index for index, _ in pairs)}, in NEST({ranges}):"
+        over = re.search(r"\b(sum|max|min) over (\w+) in (\w+) of (.*)", line)
+        if over:
+            self.dims[over[2]] = over[3]
+            items = f"[{over[4]} for {over[2]} in BLOCKS({over[3]!r})]"
+            line = f"{line[: over.start()]}FOLD({over[1]!r}, {items})"
+        store = re.fullmatch(r"( *)store (\w+)(?:\[([^]]*)\])? = (.*)", line)
+        if store:
+            line = f"{store[1]}{self._place('store', store[2], store[3])}({store[4]})"
+        line = re.sub(
+            r"\bload (\w+)(?:\[([^]]*)\])?", lambda match: self._place("load", match[1], match[2]), line
+        )
+        line = re.sub(r"\|(\w+)\|", lambda match: str(self.extents[match[1]]), line)
+        line = re.sub(r" (and|or) ", lambda match: {"and": " & ", "or": " | "}[match[1]], line)
+        return self._per_element(line).replace("^", "**")
+
+    def _axis(self, text: str) -> str:
+        if text == "0":
+            return "[]"
+        dims = [(self.dims.get(part, part), part if part in self.dims else None) for part in text.split("*")]
+        return f"[{', '.join(f'({dim!r}, {index})' for dim, index in dims)}]"
+
+    def _place(self, verb: str, name: str, axes: str | None) -> str:
+        return f"{verb}({', '.join([repr(name), *map(self._axis, axes.split(', ') if axes else [])])})"
+
+    @staticmethod
+    def _per_element(line: str) -> str:
+        """`(m, n) -> n / 8` as a call; it ends with the line or with the parenthesis around it."""
+        while match := re.search(r"\(([\w, ]+)\) -> ", line):
+            depth, end = 0, match.end()
+            while end < len(line) and depth >= 0:
+                depth += {"(": 1, ")": -1}.get(line[end], 0)
+                end += 1
+            end -= depth < 0
+            line = f"{line[: match.start()]}PER([{match[1]}], {line[match.end() : end]}){line[end:]}"
+        return line

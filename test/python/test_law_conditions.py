@@ -1,0 +1,277 @@
+"""Each side condition of each law: a program in which it alone fails, and the harm that is done without it.
+
+This is the mutation check of the laws. For every key of `side_conditions` there must be a function
+`@<variant>_without_<condition>` in test/filecheck/rules, in which the law declines for that reason alone. And
+the law that ignores the condition (`ignored`) must rewrite that function, and thereby break it. A law that does
+not check a condition any more rewrites the function too, so that the first of the two tests fails: nothing is
+left for a script that takes conditions out of the sources.
+
+Broken means invalid, a crash, or other results in float64. The conditions in `HARM` are about profit or about
+rounding; what they avert is asserted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from bb.dialects import block
+from bb.dialects.verification import verify
+from bb.passes import rules
+from bb.passes.cleanup import dead_code_patterns
+from bb.passes.rules import ALL_RULES, LAW_NAMES
+from bb.passes.rules.law import AnyLaw, Check
+from bb.passes.rules.map_editing import PROLOGUE
+from bb.passes.rules.table import all_laws
+from bb.runtime.block_interpreter import Value
+from bb.runtime.scalar_semantics import InterpreterError
+from block_evaluation import apply_once, difference, evaluate, random_arguments
+from law_cases import RULES_DIR, LawCase, law_cases, operations
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.utils.exceptions import DiagnosticException, VerifyException
+
+DECLINES = law_cases("without")
+CONDITIONS = [(law, condition) for law in all_laws() for condition in law.side_conditions]
+
+
+class Record:
+    """An observer that remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.firings: list[Operation] = []
+        self.refusals: list[Check] = []
+
+    def fired(self, law: AnyLaw, site: Operation) -> None:
+        self.firings.append(site)
+
+    def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
+        self.refusals.append(check)
+
+    def settle(self) -> None:
+        pass
+
+
+def failing_checks(law: AnyLaw, op: Operation) -> list[list[Check]]:
+    """For each site of a law at an operation, the side conditions that do not hold."""
+    return [[check for check in law.checks(site) if not check.holds] for site in law.sites(op)]
+
+
+# The table of laws
+
+
+def test_rules_are_the_laws():
+    assert sorted(LAW_NAMES) == sorted({law.name for law in all_laws()})
+    assert set(LAW_NAMES) <= set(ALL_RULES)
+
+
+@pytest.mark.parametrize("law", all_laws(), ids=lambda law: law.title())
+def test_a_law_stands_in_the_file_of_its_name(law: type[AnyLaw]):
+    assert law.__module__ == f"{rules.__name__}.{law.name.replace('-', '_')}"
+
+
+@pytest.mark.parametrize("law", all_laws(), ids=lambda law: law.title())
+def test_the_documentation_of_a_law_heads_its_test(law: type[AnyLaw]):
+    text = (RULES_DIR / f"{law.name}.mlir").read_text()
+    assert f"// {law.before}\n//   -> {law.after}\n" in text
+
+
+def test_titles_are_unique():
+    titles = [law.title() for law in all_laws()]
+    assert len(set(titles)) == len(titles)
+
+
+# Where laws decline
+
+
+@pytest.mark.parametrize(
+    ("law", "condition"), CONDITIONS, ids=lambda x: x if isinstance(x, str) else x.title()
+)
+def test_every_side_condition_has_a_program_without_it(law: type[AnyLaw], condition: str):
+    assert any(case.law is law and case.condition == condition for case in DECLINES)
+
+
+@pytest.mark.parametrize("law", all_laws(), ids=lambda law: law.title())
+def test_checked_conditions_are_declared_ones(law: type[AnyLaw]):
+    checked = {
+        check.condition
+        for kind in ("fires", "without", "not")
+        for case in law_cases(kind)
+        if case.law.name == law.name
+        for op in operations(case.program(), law)
+        for site in law().sites(op)
+        for check in law().checks(site)
+    }
+    assert checked == set(law.side_conditions)
+
+
+@pytest.mark.parametrize("case", DECLINES, ids=str)
+def test_a_law_declines_for_this_reason_alone(case: LawCase):
+    record = Record()
+    law, program = case.law(observer=record), case.program()
+    before = str(program)
+    failing = [checks for op in operations(program, case.law) for checks in failing_checks(law, op)]
+    assert all(failing), "the law applies"
+    decisive = [checks[0] for checks in failing if [check.condition for check in checks] == [case.condition]]
+    assert decisive, "no site at which just this condition fails"
+    assert all(check.reason for check in decisive)
+    assert not apply_once(law, program)
+    assert not record.firings
+    assert str(program) == before
+    for check in decisive:
+        reported = [refused for op in program.walk() for refused in law.refusals(op)]
+        assert (check in record.refusals) == check.noteworthy
+        assert (check in reported) == check.noteworthy
+
+
+@pytest.mark.parametrize("case", law_cases("not"), ids=str)
+def test_a_law_does_not_look_at_what_it_is_not_for(case: LawCase):
+    law, program = case.law(), case.program()
+    assert not apply_once(law, program)
+    assert not [check for op in program.walk() for check in law.refusals(op)]
+
+
+# What conditions avert
+
+
+def rewrite_without(case: LawCase, program: FuncOp) -> AnyLaw:
+    """Let the law that ignores the condition rewrite a site at which nothing else fails; the law."""
+    strict, law = case.law(), case.law(ignored=frozenset({case.condition}))
+    for op in operations(program, case.law):
+        for site in strict.sites(op):
+            if [check.condition for check in strict.checks(site) if not check.holds] == [case.condition]:
+                law.match_and_rewrite(op, PatternRewriter(op))
+                return law
+    raise AssertionError("no site at which just this condition fails")
+
+
+def is_broken(case: LawCase) -> bool:
+    """Whether the case is invalid, or has other results, after the law that ignores the condition."""
+    original, program = case.program(), case.program()
+    try:
+        rewrite_without(case, program)
+        verify(program.get_toplevel_object())
+        for seed in range(5):
+            arguments = random_arguments(original, seed)
+            expected, _ = evaluate(original, arguments)
+            if difference(evaluate(program, arguments)[0], expected) > 1e-9:
+                return True
+    except (DiagnosticException, VerifyException, InterpreterError, AssertionError, IndexError):
+        return True
+    return False
+
+
+def single_precision_error(program: FuncOp, arguments: list[Value]) -> float:
+    """How far results in float32 are from those in float64."""
+    exact, _ = evaluate(program, arguments)
+    return difference(evaluate(program, arguments, float64=False)[0], exact)
+
+
+def loses_precision(case: LawCase, magnitudes: tuple[float, float]) -> bool:
+    """Whether the law makes float32 results useless where blocks and vectors have these magnitudes."""
+    program = case.program()
+    rng = np.random.default_rng(0)
+    arguments = random_arguments(program)
+    for index, argument in enumerate(program.body.block.args):
+        if argument.name_hint in ("x", "y", "c"):
+            size = magnitudes[argument.name_hint == "c"]
+            noise = rng.uniform(-1, 1, np.shape(arguments[index]))
+            arguments[index] = (size * (1 + noise / max(abs(size), 2.0))).astype(np.float32)
+    accurate = single_precision_error(program, arguments)
+    law = rewrite_without(case, program)
+    while apply_once(law, program):
+        pass
+    verify(program.get_toplevel_object())
+    return accurate < 1e-5 and not single_precision_error(program, arguments) < 1e-3
+
+
+def cancels(case: LawCase) -> bool:
+    """Whether the law is inaccurate where the shift takes a large offset away."""
+    return loses_precision(case, (1e6, -1e6))
+
+
+def overflows(case: LawCase) -> bool:
+    """Whether the law gives infinities for small results."""
+    return loses_precision(case, (300.0, -300.0))
+
+
+def underflows(case: LawCase) -> bool:
+    """Whether the law loses products of small items with large scales."""
+    return loses_precision(case, (1e-25, 1e25))
+
+
+def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
+    """Whether there is more of something after the law that ignores the condition."""
+    program = case.program()
+    before = count(program)
+    rewrite_without(case, program)
+    while remove_dead_code(program):
+        pass
+    verify(program.get_toplevel_object())
+    return count(program) > before
+
+
+def remove_dead_code(program: FuncOp) -> bool:
+    """Remove something that is dead; whether there was anything."""
+    for op, pattern in product(list(program.walk()), dead_code_patterns()):
+        rewriter = PatternRewriter(op)
+        pattern.match_and_rewrite(op, rewriter)
+        if rewriter.has_done_action:
+            return True
+    return False
+
+
+def needs_more_accumulators(case: LawCase) -> bool:
+    def accumulators(program: FuncOp) -> int:
+        return sum(
+            kind.reduces for op in program.walk() if isinstance(op, block.MapOp) for kind in op.result_kinds
+        )
+
+    return counted(case, accumulators)
+
+
+def stores_more(case: LawCase) -> bool:
+    return counted(case, lambda program: sum(isinstance(op, block.StoreOp) for op in program.walk()))
+
+
+def grows_for_ever(case: LawCase) -> bool:
+    program = case.program()
+    law = rewrite_without(case, program)
+    return all(apply_once(law, program) for _ in range(20))
+
+
+def is_all_prologue(case: LawCase) -> bool:
+    """Whether work of the kernel becomes part of its once-only prologue."""
+    program = case.program()
+    rewrite_without(case, program)
+    verify(program.get_toplevel_object())
+    return all(PROLOGUE in op.attributes for op in program.walk() if isinstance(op, block.MapOp))
+
+
+HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
+    ("exp-of-shift", "demand"): overflows,
+    ("swap-shift-dot (row shift)", "demand"): cancels,
+    ("swap-shift-dot (scaled row shift)", "demand"): cancels,
+    ("swap-shift-dot (row sum)", "demand"): cancels,
+    ("swap-shift-dot (row sum of a product)", "demand"): cancels,
+    ("swap-scale-dot (product)", "once"): underflows,
+    ("leave-sum (addition)", "worthwhile"): needs_more_accumulators,
+    ("leave-sum (product)", "invariant"): grows_for_ever,
+    ("duplicate-mapped-scale", "mapped"): stores_more,
+    ("fuse-consecutive-maps", "once"): is_all_prologue,
+    ("fuse-sibling-maps", "once"): is_all_prologue,
+}
+"""Conditions without which values stay the same, and what gets worse instead."""
+
+
+@pytest.mark.parametrize("case", DECLINES, ids=str)
+def test_without_the_condition_the_law_does_harm(case: LawCase):
+    harm = HARM.get((case.law.title(), case.condition), is_broken)
+    assert harm(case)
+
+
+def test_only_conditions_that_exist_are_excused():
+    assert set(HARM) <= {(law.title(), condition) for law, condition in CONDITIONS}

@@ -1,0 +1,28 @@
+"""Pages of the documentation that are made from the code: `make docs` writes them, a test compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from . import flash_attention_page, fusion_results_page, rules_page
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/rules.md": rules_page.text,
+    "docs/flash-attention.md": flash_attention_page.text,
+    "docs/fusion-results.md": fusion_results_page.text,
+}
+"""The pages, relative to the repository's root, and what makes their text."""
+
+
+def write_pages() -> list[str]:
+    """Write every page whose text has changed; gives their names. Raises OSError."""
+    changed: list[str] = []
+    for name, make in PAGES.items():
+        path, text = ROOT / name, make()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            changed.append(name)
+    return changed

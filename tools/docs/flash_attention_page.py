@@ -1,0 +1,235 @@
+"""docs/flash-attention.md: how the laws turn attention into Flash Attention, from the trace of a real run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...lowering.pipelines import PassPipeline
+from ...lowering.programs import parse
+from ...passes.trace_steps import STRUCTURAL, Leg, Numbers, Step, Story, chapters_of, stories_of
+from ...passes.traffic import ASSUMED_BLOCK_SIZE
+from ...passes.units import change_in_units, counted, in_units
+from ..explanation import Explanation
+from .markdown import fenced, item, page, paragraph
+from .programs import EXAMPLES, TO_BLOCKS, compiled, functions_of, moved_arrays
+
+EXAMPLE = "attention"
+PASSES = f"{TO_BLOCKS},block-fuse"
+
+INTRODUCTION = f"""
+Nothing in `block-fuse` knows what attention is, or a softmax. This page is written by a run of `bb-opt
+examples/{EXAMPLE}.mlir -p {PASSES} --explain --pseudo-code`: the laws that fired, in their order, and the
+program after each group of steps. Every law is in [the table of rules](rules.md).
+"""
+
+START = """
+`array-decompose` spells attention as people compute it safely: scores, scaling, the maximum of each row,
+a shift by it, the exponential, the sum of each row, the division, and the product with v.
+`array-to-block` makes a nest of loops of each. What one nest makes goes to global memory, and the next
+one loads it again.
+"""
+
+TITLES = {
+    "cse": "Equal values are made once",
+    "duplicate-mapped-scale": "Readers scale for themselves",
+    "exp-of-shift": "The shift leaves the exponential",
+    "extend-map": "A loop is repeated",
+    "hoist-invariant": "What is the same in every iteration leaves the loop",
+    "leave-sum": "What is the same in every iteration leaves the sum",
+    "loops": "Loops merge",
+    "merge-scales": "Two scales become one",
+    "split-map": "A list is made a second time",
+    "swap-scale-dot/left operand": "A scale passes the contraction",
+    "swap-scale-dot/row sum": "A scale passes the row sum",
+    "swap-shift-dot": "A shift passes the contraction",
+    "vector-algebra": "Factors are collected",
+}
+"""Headings by law, or by law and variant; others are the law's name."""
+
+PROSE = {
+    "duplicate-mapped-scale": """
+A whole list is scaled by one vector, known only when a loop has ended. Instead, whoever reads the list
+takes it unscaled and scales each element itself, so the loop that makes the list needs the vector no
+more.
+""",
+    "exp-of-shift": """
+Here the knot is cut. The exponential of a row shifted by c is the exponential of the row, scaled by
+exp(c). The exponentials no longer wait for the maximum, which is known only after a whole loop over the
+columns. By itself this is unsafe, for the exponential of a large score overflows; making it safe again is
+the task of a later pass.
+""",
+    "extend-map": """
+No law applies any more, but one loop could still join another if it were inside the loop that needs all
+of its result. An extension puts it there: its work is repeated in every iteration, which costs
+operations, to save a list. It is only kept if a structural law fires after it.
+""",
+    "hoist-invariant": """
+The loops have merged around operators that do the same in every iteration; these are evaluated once,
+before the loop.
+""",
+    "leave-sum": """
+A factor that is the same in every iteration comes out of the sum: the loop computes a plain sum, and the
+factor is applied to the result.
+""",
+    "loops": """
+A map over the list that another one stacks does its work in the same iteration, and a list is reduced
+while it is made: what would have gone through global memory stays in local memory.
+""",
+    "merge-scales": "Two scales along the same axis meet; the vectors are multiplied instead of the blocks.",
+    "swap-scale-dot/left operand": """
+Scaling the rows of the left operand scales the rows of the product: the contraction takes its operand
+unscaled, and the scale moves on to the result.
+""",
+    "swap-scale-dot/row sum": """
+The scale moves on: the sum of a scaled row is the scaled sum, so the row sum takes the unscaled block,
+too.
+""",
+    "vector-algebra": "Products of vectors are written as products of powers, in which equal factors meet.",
+}
+"""What the steps of a law mean, in words that hold wherever it fires."""
+
+
+MAXIMUM_GONE = """
+The maximum is gone: it came into numerator and denominator as the same factor, the factors have
+cancelled, and nothing reads it any more.
+"""
+
+END_FORM = """
+One nest, which loads only `q`, `k` and `v` and stores only `out`: for each block of rows, it walks
+through the columns once and accumulates the row sums of the exponentials and their product with v side by
+side, dividing at the end. That is the loop of Flash Attention. Flash Attention also subtracts a running
+maximum, without which the exponential of a large score overflows. Fusion has removed the maximum because
+it cancels; the pass `block-stabilize`, which runs after fusion, carries exponentials so that they cannot
+overflow.
+"""
+
+
+def traced(passes: str = PASSES) -> Story:
+    """The story of the example under some passes."""
+    run = Explanation(PassPipeline(passes), programs=True)
+    run.run(parse(EXAMPLES / f"{EXAMPLE}.mlir"))
+    (story,) = stories_of(run.records)
+    return story
+
+
+def text() -> str:
+    """The page."""
+    story = traced()
+    blocks = [
+        "# How Flash Attention is rediscovered",
+        paragraph(INTRODUCTION),
+        "## The program",
+        paragraph(START),
+    ]
+    blocks += [fenced(story.program), paragraph(f"It has {_amounts(story.numbers)}.")]
+    shown, number = story.program, 0
+    for leg in story.legs:
+        for chapter in chapters_of(leg.steps):
+            number += 1
+            program = chapter[-1].program
+            blocks += _chapter(number, chapter, leg)
+            blocks += _vanished(shown, program)
+            if program != shown:
+                blocks.append(fenced(program))
+            shown = program
+        blocks += _snapshot(leg, shown)
+        shown = leg.program
+    blocks += _end(story)
+    return page(*blocks)
+
+
+def _chapter(number: int, steps: Sequence[Step], leg: Leg) -> Iterator[str]:
+    key = "loops" if steps[0].rule in STRUCTURAL else steps[0].rule
+    variants = [f"{key}/{variant}" for variant in steps[0].variants]
+    title = next((TITLES[name] for name in (*variants, key) if name in TITLES), steps[0].rule)
+    yield f"## {number}. {title}"
+    for attempt in leg.attempts:
+        if attempt.kept and steps[0] is leg.steps[0]:
+            yield paragraph(f"The extension: {attempt.description}.")
+    prose = [PROSE[name] for name in (*variants, key) if name in PROSE]
+    if prose:
+        yield paragraph(" ".join(" ".join(prose).split()))
+    yield "\n".join(item(text) for text in _fired(steps))
+    yield paragraph(_difference(steps[0].before, steps[-1].after))
+
+
+def _fired(steps: Sequence[Step]) -> Iterator[str]:
+    """One item a law: how often it fired, and what it says."""
+    laws: dict[tuple[str, str, str], int] = {}
+    for step in steps:
+        for firing in step.firings:
+            key = firing.rule, firing.variant, firing.law
+            laws[key] = laws.get(key, 0) + 1
+    for (rule, variant, law), count in laws.items():
+        name = f"`{rule}` ({variant})" if variant else f"`{rule}`"
+        yield f"{name}{f', {count} times' if count > 1 else ''}: {law}"
+
+
+def _difference(before: Numbers, after: Numbers) -> str:
+    nests = _changed(before.nests, after.nests, "nest")
+    lists = _changed(before.lists, after.lists, "intermediate list")
+    bytes = change_in_units(before.bytes, after.bytes, "B").replace("->", "→")
+    moved = f"moved: {bytes}" if "→" in bytes else f"moved, as before: {bytes}"
+    return f"{nests}; {lists}; {moved}."
+
+
+def _changed(before: int, after: int, noun: str) -> str:
+    text = counted(after, noun)
+    return text if before == after else f"{before} → {text}"
+
+
+def _vanished(before: str, after: str) -> Iterator[str]:
+    """Say so where a step made the row maximum, or the division of a whole block, disappear."""
+    if "row_max" in before and "row_max" not in after:
+        yield paragraph(MAXIMUM_GONE)
+
+
+def _snapshot(leg: Leg, shown: str) -> Iterator[str]:
+    assert leg.numbers is not None
+    yield f"## Snapshot {leg.number}"
+    how = "No law fires any more" if not leg.path else "Again no law fires any more"
+    again = leg.numbers.recomputed_flops
+    cost = f", {in_units(again, 'flop')} of them recomputed" if again else ", none of them recomputed"
+    yield paragraph(f"{how}. The program has {_amounts(leg.numbers)}{cost}.")
+    if leg.program != shown:
+        yield from _vanished(shown, leg.program)
+        yield fenced(leg.program)
+
+
+def _amounts(numbers: Numbers) -> str:
+    moved = f"{counted(numbers.loads, 'load')} and {counted(numbers.stores, 'store')}"
+    return (
+        f"{counted(numbers.nests, 'nest')} and {counted(numbers.lists, 'intermediate list')}, moves "
+        f"{in_units(numbers.bytes, 'B')} in {moved}, and takes {in_units(numbers.flops, 'flop')}"
+    )
+
+
+def _end(story: Story) -> Iterator[str]:
+    (function,) = functions_of(compiled(EXAMPLE, PASSES))
+    moved = moved_arrays(function)
+    if (set(moved.loaded), moved.stored, moved.lists) != ({"q", "k", "v"}, ("out",), ()):
+        raise ValueError(f"fused attention moves other arrays than its arguments and its result: {moved}")
+    last = story.last.numbers
+    assert last is not None
+    yield "## What this is"
+    yield paragraph(END_FORM)
+    yield paragraph(
+        f"Between the program as given and the last snapshot, what is moved went from "
+        f"{in_units(story.numbers.bytes, 'B')} to {in_units(last.bytes, 'B')}, with blocks of "
+        f"{ASSUMED_BLOCK_SIZE} elements along every dim; {in_units(last.recomputed_flops, 'flop')} are recomputed, "
+        "for the scores are computed anew for each block of columns of v."
+    )
+    whole = traced(f"{TO_BLOCKS},block-fuse{{whole=L}}")
+    end = whole.last.numbers
+    assert end is not None
+    again = (
+        f"recomputes {in_units(end.recomputed_flops, 'flop')}"
+        if end.recomputed_flops
+        else "recomputes nothing"
+    )
+    yield paragraph(
+        "That trade disappears where all columns of v are in one block, as in the kernels that people write. With "
+        f"`block-fuse{{whole=L}}` there is {counted(len(whole.legs), 'snapshot')}, which moves "
+        f"{in_units(end.bytes, 'B')} and {again}:"
+    )
+    yield fenced(whole.last.program)

@@ -1,0 +1,96 @@
+"""docs/rules.md: every law of fusion, from the metadata that the trace and `bb-opt --list-rules` print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import cast
+
+from ...passes.explore import EXTENSIONS
+from ...passes.rules.constant_prologue import ConstantPrologue
+from ...passes.rules.extension import Extension
+from ...passes.rules.fuse_elementwise import FuseElementwise
+from ...passes.rules.law import AnyLaw
+from ...passes.rules.table import all_laws
+from .markdown import fenced, item, page, paragraph, table
+
+INTRODUCTION = """
+Every rule of `block-fuse` is a law: an equation between block programs, with the conditions under which
+it holds. A law that looks at a site and declines says why, and the trace keeps it. `bb-opt --list-rules`
+prints the rules in short, `bb-opt -p "block-apply{rules=swap-scale-dot}"` applies one alone, and
+[scripting](scripting.md) shows how to add one.
+"""
+
+LEGEND = """
+*Structural* laws remove a map or a list; an extension is only kept if one of them fires after it. *On
+demand* means that the law can cancel numerically, or costs work, and so fires only where something would
+otherwise wait for the result of a whole loop.
+"""
+
+NOTATION = """
+In the texts below, `dot(a, b)` is a·bᵀ, `row_scale(a, c)` is diag(c)·a, `row_shift(a, c)` is a + c·1ᵀ,
+`col_scale` and `col_shift` are the same with a vector along the other axis, `linear` is a linear form
+with exact coefficients, `monomial` a product of powers, and `sum { … }` a map whose result is the sum
+over its iterations.
+"""
+
+
+def documented_laws() -> list[type[AnyLaw]]:
+    """The laws of the page, in its order."""
+    extensions = cast("Iterable[type[AnyLaw]]", EXTENSIONS)
+    return [*dict.fromkeys([*all_laws(), *extensions, ConstantPrologue, FuseElementwise])]
+
+
+def text() -> str:
+    """The page."""
+    laws = documented_laws()
+    names = list(dict.fromkeys(law.name for law in laws))
+    blocks = ["# The rules of fusion", paragraph(INTRODUCTION), _overview(laws), paragraph(LEGEND)]
+    blocks.append(paragraph(NOTATION))
+    for name in names:
+        blocks += _rule(name, [law for law in laws if law.name == name])
+    return page(*blocks)
+
+
+def _overview(laws: Iterable[type[AnyLaw]]) -> str:
+    rows: list[tuple[str, str, str]] = []
+    last = ""
+    for law in laws:
+        rule = f"[`{law.name}`](#{law.name})" if law.name != last else ""
+        last = law.name
+        rows.append((rule, law.variant, law.law))
+    return table(("rule", "variant", "law"), rows)
+
+
+def _rule(name: str, laws: list[type[AnyLaw]]) -> Iterable[str]:
+    yield f"## {name}"
+    files = list(dict.fromkeys(law.__module__.rpartition(".")[2] for law in laws))
+    links = ", ".join(f"[passes/rules/{file}.py](../passes/rules/{file}.py)" for file in files)
+    summaries = [_summary(law) for law in laws]
+    yield paragraph(" ".join([*dict.fromkeys(summaries if len(laws) > 1 else ()), f"In {links}."]))
+    for law in laws:
+        if len(laws) > 1:
+            yield f"### {name}: {law.variant}"
+        yield from _law(law)
+
+
+def _summary(law: type[AnyLaw]) -> str:
+    """The first line of the file that a law stands in."""
+    return (sys.modules[law.__module__].__doc__ or "").strip().partition("\n")[0]
+
+
+def _law(law: type[AnyLaw]) -> Iterable[str]:
+    yield paragraph(law.law)
+    yield fenced(f"   {law.before}\n=> {law.after}")
+    facts = [f"Traffic: {law.traffic}.", f"Numerics: {law.numerics}."]
+    if issubclass(law, Extension):
+        facts.append(f"Repeated: {law.repeats}.")
+    if law.structural:
+        facts.append("Structural.")
+    if law.delicate:
+        facts.append("On demand.")
+    yield "\n".join(item(fact) for fact in facts)
+    if law.side_conditions:
+        conditions = (f"`{name}`: {condition}." for name, condition in law.side_conditions.items())
+        yield "Side conditions:"
+        yield "\n".join(item(condition) for condition in conditions)

@@ -1,0 +1,66 @@
+"""`bb-opt --explain`: a pipeline whose `block-fuse` passes keep their traces, and what these say."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..lowering.pipelines import PassPipeline
+from ..passes.explain import explain
+from ..passes.fuse import BlockFusePass
+from ..passes.output import os_reason
+from ..passes.trace import Record, write_trace
+from ..passes.trace_steps import read_trace
+from .files import ToolError
+
+
+class Explanation(PassPipeline):
+    """The same passes, with traces; `programs` asks for the pseudo-code after every step, too.
+
+    Raises ToolError when there is no `block-fuse` among them.
+    """
+
+    def __init__(self, pipeline: PassPipeline, *, programs: bool = False):
+        if not any(isinstance(step, BlockFusePass) for step in pipeline.passes):
+            raise ToolError("--explain tells what the pass block-fuse did, but there is none in the pipeline")
+        super().__init__(pipeline.passes, callback=pipeline.callback)
+        self.programs = programs
+        self.records: list[Record] = []
+        """The traces of the last run, in the order of the passes."""
+
+    def run(self, module: ModuleOp, ctx: Context | None = None) -> ModuleOp:
+        """Run the passes and remember the traces.
+
+        Raises what the passes raise, and ToolError where a trace cannot be written to the user's file.
+        """
+        with TemporaryDirectory(prefix="bb-explain-") as folder:
+            files: dict[int, Path] = {}
+            traced = list(self.passes)
+            for index, step in enumerate(traced):
+                if isinstance(step, BlockFusePass):
+                    files[index] = Path(folder) / f"{index}.jsonl"
+                    programs = step.programs or self.programs
+                    traced[index] = dataclasses.replace(step, trace=str(files[index]), programs=programs)
+            PassPipeline(traced, callback=self.callback).run(module, ctx)
+            self.records = []
+            for index, file in files.items():
+                found = read_trace(file.read_text(encoding="utf-8"))
+                self.records += found
+                self._keep(self.passes[index], found)
+        return module
+
+    def _keep(self, step: object, records: list[Record]) -> None:
+        """Write the trace to the file that the user wants it in."""
+        if isinstance(step, BlockFusePass) and step.trace is not None:
+            try:
+                write_trace(records, step.trace)
+            except OSError as error:
+                raise ToolError(f"cannot write the trace to {step.trace}: {os_reason(error)}") from error
+
+    def text(self) -> str:
+        """The story of the last run."""
+        return explain(self.records, programs=self.programs)
