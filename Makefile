@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 # Numerical libraries would otherwise start a thread per core in every test process.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: help venv demo test lint filecheck filecheck-processes pytest fuzz clean
+.PHONY: help venv demo docs test lint filecheck filecheck-processes pytest fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,8 +21,11 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## compile and run examples/attention.mlir, showing every stage
+demo: $(STAMP)  ## compile, fuse and run examples/attention.mlir, showing every stage
 	@$(BIN)/python -m bb.tools.demo
+
+docs: $(STAMP)  ## write the pages of docs/ that are made from the code
+	@$(BIN)/python -m bb.tools.docs
 
 test: $(STAMP)  ## lint, types, filecheck tests and Python tests; all run even if one fails
 	@$(BIN)/python test/run_all.py

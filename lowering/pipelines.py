@@ -64,6 +64,12 @@ def _block_fuse_elementwise() -> type[ModulePass]:
     return BlockFuseElementwisePass
 
 
+def _block_mask_remainders() -> type[ModulePass]:
+    from ..passes.block_mask_remainders import BlockMaskRemaindersPass
+
+    return BlockMaskRemaindersPass
+
+
 def _block_stabilize() -> type[ModulePass]:
     from ..passes.block_stabilize import BlockStabilizePass
 
@@ -101,6 +107,7 @@ ALL_PASSES: dict[str, PassFactory] = {
     "block-apply": _block_apply,
     "block-fuse": _block_fuse,
     "block-fuse-elementwise": _block_fuse_elementwise,
+    "block-mask-remainders": _block_mask_remainders,
     "block-stabilize": _block_stabilize,
     "block-traffic": _block_traffic,
     "canonicalize": _canonicalize,

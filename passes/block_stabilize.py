@@ -1,39 +1,45 @@
-"""`block-stabilize`: exponentials that fusion freed from their maximum are carried as significand and exponent."""
+"""`block-stabilize`: exponentials that fusion freed from their maximum become significand and exponent."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from .cleanup import cleanup_patterns
-from .stabilize.needs import has_block_program, is_exp, wants_pair
+from .stabilize.needs import STABILIZED, has_block_program, has_work, is_stabilized
 from .stabilize.translate import Translator
 
 
 @dataclass(frozen=True)
 class BlockStabilizePass(ModulePass):
-    """Carry exponentials as pairs of significand and exponent, so that none overflows that float64 would keep.
+    """Carry exponentials as pairs of significand and exponent, so that none overflows.
 
-    Sums of pairs become sums relative to a maximum, an associative reduction; exponents that cancel are removed; logarithms stay
-    unevaluated sums until they are subtracted. Runs after fusion; what is bounded already is left alone.
+    Sums of pairs become sums relative to a maximum, an associative reduction; exponents that cancel are
+    removed; logarithms stay unevaluated sums until they are subtracted. What is shifted by its own maximum is
+    bounded already and only guarded against rows of nothing but -inf. Runs after fusion; a function that is
+    stabilised already is left alone.
     """
 
     name = "block-stabilize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.walk():
-            if isinstance(function, FuncOp) and has_block_program(function) and _has_work(function):
-                Translator(function).run()
-                patterns = [pattern for pattern, _ in cleanup_patterns()]
-                PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(function.body)
+            if not isinstance(function, FuncOp) or not has_block_program(function):
+                continue
+            if not is_stabilized(function) and has_work(function):
+                stabilize(function)
 
 
-def _has_work(function: FuncOp) -> bool:
-    from ..dialects.block import ElementwiseOp
-
-    return any(isinstance(op, ElementwiseOp) and is_exp(op) and wants_pair(op) for op in function.walk())
+def stabilize(function: FuncOp) -> None:
+    """Stabilise a block program that has exponentials to be carried as pairs."""
+    Translator(function).run()
+    patterns = [pattern for pattern, _ in cleanup_patterns()]
+    PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(
+        function.body
+    )
+    function.attributes[STABILIZED] = UnitAttr()

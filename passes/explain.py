@@ -86,7 +86,7 @@ def explain(records: Iterable[Record], *, programs: bool = False) -> str:
 
 
 def _story(story: Story, programs: bool) -> Iterator[str]:
-    yield f"@{story.function}: {summary(story.numbers)}"
+    yield from _wrapped(f"@{story.function}: {summary(story.numbers)}")
     shown = ""
     if programs:
         shown = story.program

@@ -37,11 +37,21 @@ def is_invariant(value: SSAValue, map_: block.MapOp) -> bool:
 
 
 def waits_for_reduction(value: SSAValue) -> bool:
-    """Whether a value depends, through item operators, on a reduced result of a map, so that a whole loop must end first.
+    """Whether a value depends, through item operators, on a reduced result of a map: a whole loop must end first.
 
-    This is the demand under which the numerically delicate laws apply: moving a shift past a contraction only pays if the
-    contraction would otherwise wait for that shift.
+    This is the demand under which the numerically delicate laws apply: moving a shift past a contraction only
+    pays if the contraction would otherwise wait for that shift.
     """
+    return any(_reduced_before(value))
+
+
+def waits_longer(value: SSAValue, other: SSAValue) -> bool:
+    """Whether a value waits for a reduction that another does not wait for itself."""
+    return not set(_reduced_before(value)) <= set(_reduced_before(other))
+
+
+def _reduced_before(value: SSAValue) -> Iterator[SSAValue]:
+    """The reduced results that a value depends on through item operators."""
     pending, seen = [value], set[SSAValue]()
     while pending:
         current = pending.pop()
@@ -51,15 +61,14 @@ def waits_for_reduction(value: SSAValue) -> bool:
         owner = current.owner
         match owner:
             case block.ReduceOp():
-                return True
+                yield current
             case block.MapOp():
-                if owner.result_kinds[list(owner.results_).index(current)] is not block.Kind.Stack:
-                    return True
+                if kind_of(current) is not block.Kind.Stack:
+                    yield current
             case Operation():
                 pending.extend(owner.operands)
             case _:
                 pass
-    return False
 
 
 def computed_from(value: SSAValue, source: SSAValue) -> bool:

@@ -29,6 +29,7 @@ from .rules.constant_prologue import ConstantPrologue
 from .rules.law import Law, Observer
 from .rules.table import all_laws
 from .rules.user_rule import user_rules
+from .stabilize.needs import is_stabilized
 
 if TYPE_CHECKING:
     from .trace import Record
@@ -74,6 +75,10 @@ class BlockFusePass(ModulePass):
         ]
         if not functions:
             raise PassFailedException("there is no block program to fuse; run array-to-block first")
+        for function in functions:
+            if is_stabilized(function):
+                name = function.sym_name.data
+                raise OpError(function, f"@{name} is stabilised already; block-fuse goes before block-stabilize")
         self._declare_whole(functions)
         records: list[Record] = []
         for function in functions:

@@ -172,6 +172,7 @@ class Leg:
     number: int = 0
     path: tuple[str, ...] = ()
     numbers: Numbers | None = None
+    """What the snapshot moves and computes; None where the trace ends before it."""
     program: str = ""
     refusals: list[Refusal] = field(default_factory=list[Refusal])
 
@@ -250,6 +251,8 @@ def stories_of(records: Iterable[Record]) -> list[Story]:
         elif event == "refused":
             rule, variant, reason = (str(record[key]) for key in ("rule", "variant", "reason"))
             done.refusals.append(Refusal(rule, variant, reason, Site.of(record["site"])))
+    if story is not None and leg.firings:
+        story.legs.append(leg)
     return stories
 
 

@@ -90,12 +90,21 @@ _COMBINE = {Kind.Sum: np.add, Kind.Max: np.maximum, Kind.Min: np.minimum}
 class BlockInterpreter:
     """Evaluates the operations of the `block` dialect in one function.
 
+    With `padded`, ragged blocks are filled with zeros to the size of the others, as a target with tiles of fixed size does.
     With `float64`, every float is computed as float64; bytes are counted in the program's own types all the
     same.
     """
 
-    def __init__(self, dims: Dims, *, float64: bool = False, callbacks: Mapping[str, Callback] | None = None):
+    def __init__(
+        self,
+        dims: Dims,
+        *,
+        float64: bool = False,
+        callbacks: Mapping[str, Callback] | None = None,
+        padded: bool = False,
+    ):
         self.dims = dims
+        self.padded = padded
         self.float64 = float64
         self.callbacks = callbacks or {}
         self.counts = Counts()
@@ -247,9 +256,16 @@ class BlockInterpreter:
         total: Value | None = None
         for item in items:
             self._count_load(op.result.type, _array(item))
-            total = self._combine(op.kind.data, total, _array(item))
+            total = self._combine(op.kind.data, total, self._padded_item(op, _array(item)))
         assert total is not None
         return total
+
+    def _padded_item(self, op: block.ReduceOp, item: Array) -> Array:
+        type = op.result.type
+        if not self.padded or not isinstance(type, block.ItemType):
+            return item
+        full = [min(self.dims.size(dim, op), self.dims.extent(dim, op)) for dim in type.dims]
+        return np.pad(item, [(0, size - extent) for size, extent in zip(full, item.shape, strict=True)])
 
     # Items
 
@@ -261,8 +277,9 @@ class BlockInterpreter:
         match op:
             case block.LoadOp():
                 self._count_load(op.source.type, operands[0])
-                return operands[0]
+                return self._pad(operands[0], op) if self.padded else operands[0]
             case block.StoreOp():
+                operands = [self._clip(operands[0], op)] if self.padded else operands
                 self.counts.stores += 1
                 self.counts.bytes_stored += operands[0].size * item_bytes(
                     block.element_type_of(op.result.type)
@@ -284,6 +301,18 @@ class BlockInterpreter:
             case _:
                 with np.errstate(all="ignore"):
                     return self._plain(op, [widen(operand) for operand in operands])
+
+    def _valid(self, op: block.LoadOp | block.StoreOp) -> list[tuple[int, int]]:
+        """For each axis of an item, the elements that are in the array, and the elements of a full block."""
+        type = op.source.type
+        assert isinstance(type, block.ItemType)
+        return [(self._extent_here(dim, op), min(self.dims.size(dim, op), self.dims.extent(dim, op))) for dim in type.dims]
+
+    def _pad(self, item: Array, op: block.LoadOp) -> Array:
+        return np.pad(item, [(0, full - valid) for valid, full in self._valid(op)])
+
+    def _clip(self, item: Array, op: block.StoreOp) -> Array:
+        return item[tuple(slice(valid) for valid, _ in self._valid(op))]
 
     def _plain(self, op: Operation, operands: list[Array]) -> Array:
         a, b = operands[0], operands[-1]
@@ -330,7 +359,7 @@ class BlockInterpreter:
             case "blocks":
                 return self.dims.trips(factor.dim, op)
             case _:
-                return self._block_extent(factor.dim, op)
+                return self._extent_here(factor.dim, op)
 
     def _elementwise(self, op: block.ElementwiseOp, operands: list[Array]) -> Array:
         type = op.result.type
@@ -361,7 +390,13 @@ class BlockInterpreter:
         return result
 
     def _block_extent(self, dim: str, op: Operation) -> int:
-        """How many elements the block at hand has along a dim; the last one may have fewer."""
+        """How many elements the block at hand has along a dim; a full block's where ragged ones are padded."""
+        if self.padded:
+            return min(self.dims.size(dim, op), self.dims.extent(dim, op))
+        return self._extent_here(dim, op)
+
+    def _extent_here(self, dim: str, op: Operation) -> int:
+        """How many elements of the array the block at hand has; the last one may have fewer than the others."""
         offset = self._offsets.get(dim, 0)
         return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
 

@@ -78,6 +78,7 @@ def interpret(
     block_sizes: Mapping[str, int] | None = None,
     default_block_size: int = DEFAULT_BLOCK_SIZE,
     callbacks: Mapping[str, Callback] | None = None,
+    padded: bool = False,
 ) -> Run:
     """Run a function on arrays, one for each argument.
 
@@ -90,7 +91,7 @@ def interpret(
     for dim, size in (("every dim", default_block_size), *(block_sizes or {}).items()):
         if size < 1:
             raise InputError(f"the block size of {dim} must be at least 1, got {size}")
-    machine = _Machine(module, float64, block_sizes or {}, default_block_size, callbacks or {})
+    machine = _Machine(module, float64, block_sizes or {}, default_block_size, callbacks or {}, padded)
     return machine.call(function, _check_inputs(function, inputs, float64))
 
 
@@ -133,6 +134,7 @@ class _Machine:
     block_sizes: Mapping[str, int]
     default_block_size: int
     callbacks: Mapping[str, Callback]
+    padded: bool
     depth: int = 0
 
     def call(self, function: FuncOp, arguments: Sequence[Array]) -> Run:
@@ -146,7 +148,9 @@ class _Machine:
             self.block_sizes,
             self.default_block_size,
         )
-        blocks = BlockInterpreter(dims, float64=self.float64, callbacks=self.callbacks)
+        blocks = BlockInterpreter(
+            dims, float64=self.float64, callbacks=self.callbacks, padded=self.padded
+        )
         body = function.body.block
         values: dict[SSAValue, Value] = dict(zip(body.args, arguments, strict=True))
         # A dim of unknown extent may be iterated over before the array that gives its extent is cut.

@@ -1,8 +1,9 @@
-"""``python -m bb.tools.demo``: attention as array program, as block program, its traffic, a checked run."""
+"""``python -m bb.tools.demo``: attention as array program, as block program, fused step by step, checked."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -11,12 +12,17 @@ from rich.text import Text
 from ..lowering.pipelines import PassPipeline
 from ..lowering.programs import parse
 from ..passes.block_traffic import table_text
+from ..passes.explain import step_line, summary
+from ..passes.trace_steps import Leg, Story, chapters_of, stories_of
+from ..passes.traffic import ASSUMED_BLOCK_SIZE
 from ..passes.traffic_report import traffic_of_module
 from . import bb_run
 from .common import print_error
+from .explanation import Explanation
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "attention.mlir"
 PASSES = "array-decompose,array-to-block"
+FUSED = f"{PASSES},block-fuse"
 
 COLOURS = {
     r"\b(array|block|func|arith|math|builtin)\.\w+": "bold blue",
@@ -26,6 +32,13 @@ COLOURS = {
     r"//.*": "dim",
 }
 """Styles of the parts of a program; Pygments knows no MLIR."""
+
+PSEUDO_COLOURS = {
+    r"\b(forall|for|in|where|view)\b": "bold blue",
+    r"\b(load|store)\b": "bold magenta",
+    r"\b(dot|row_sum|row_max|row_scale|row_shift|exp)(?=\()": "cyan",
+}
+"""Styles of the parts of pseudo-code."""
 
 
 def main() -> int:
@@ -57,11 +70,59 @@ def main() -> int:
         )
         console.print(table_text(traffic_of_module(module)), markup=False, soft_wrap=True)
 
-        _heading(console, "A checked run", f"bb-run examples/attention.mlir -p {PASSES} --random 0 --check")
+        fused = Explanation(PassPipeline(FUSED), programs=True)
+        program = fused.run(parse(EXAMPLE))
+        (story,) = stories_of(fused.records)
+        _heading(
+            console,
+            "Fused, step by step",
+            f"bb-opt examples/attention.mlir -p {FUSED} --explain --pseudo-code",
+        )
+        _fusion(console, story)
+
+        _heading(console, "The fused program", f"bb-opt examples/attention.mlir -p {FUSED} --pseudo-code")
+        _program(console, story.last.program, PSEUDO_COLOURS)
+
+        _heading(console, "What is left to move", f"bb-opt examples/attention.mlir -p {FUSED},block-traffic")
+        console.print(table_text(traffic_of_module(program)), markup=False, soft_wrap=True)
+        _before_and_after(console, story)
+
+        _heading(console, "A checked run", f"bb-run examples/attention.mlir -p {FUSED} --random 0 --check")
     except BrokenPipeError:
         sys.stdout = None  # nobody reads on; Python would complain once more at exit
         return 1
-    return bb_run.main([str(EXAMPLE), "-p", PASSES, "--random", "0", "--check"])
+    return bb_run.main([str(EXAMPLE), "-p", FUSED, "--random", "0", "--check"])
+
+
+def _fusion(console: Console, story: Story) -> None:
+    """The laws that fired, chapter by chapter, each with the program that it left."""
+    _program(console, story.program, PSEUDO_COLOURS)
+    shown = story.program
+    for leg in story.legs:
+        console.print(_way(leg), markup=False, soft_wrap=True)
+        for chapter in chapters_of(leg.steps):
+            console.print("\n".join(map(step_line, chapter)) + "\n", markup=False, soft_wrap=True)
+            if chapter[-1].program != shown:
+                shown = chapter[-1].program
+                _program(console, shown, PSEUDO_COLOURS)
+        shown = leg.program
+
+
+def _way(leg: Leg) -> str:
+    kept = [attempt.description for attempt in leg.attempts if attempt.kept]
+    return f"To snapshot {leg.number}, " + (f"the extension: {kept[0]}\n" if kept else "by the laws alone:\n")
+
+
+def _before_and_after(console: Console, story: Story) -> None:
+    """What the program moved and computed before and after fusion, in blocks of one size."""
+    last = story.last.numbers
+    assert last is not None
+    lines = (
+        f"with blocks of {ASSUMED_BLOCK_SIZE} elements along every dim:",
+        f"  unfused  {summary(story.numbers)}",
+        f"  fused    {summary(last)}\n",
+    )
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
 
 
 def _heading(console: Console, title: str, command: str) -> None:
@@ -69,11 +130,11 @@ def _heading(console: Console, title: str, command: str) -> None:
     console.print(f"[dim]{command}[/dim]\n", soft_wrap=True)
 
 
-def _program(console: Console, text: str) -> None:
+def _program(console: Console, text: str, colours: Mapping[str, str] = COLOURS) -> None:
     """A program, in colour on a terminal and character by character as it is anywhere else."""
     if console.is_terminal:
         coloured = Text(text.rstrip() + "\n")
-        for pattern, style in COLOURS.items():
+        for pattern, style in colours.items():
             coloured.highlight_regex(pattern, style)
         console.print(coloured, soft_wrap=True)
     else:

@@ -48,18 +48,15 @@ class DropUnusedMapResults(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:
-        used = {index for index, result in enumerate(op.results_) if result.uses}
-        # A sum that is relative to a maximum owns it.
-        used |= {pivot for index in used if (pivot := op.result_pivots[index]) is not None}
-        kept = sorted(used)
+        kept = op.with_pivots(index for index, result in enumerate(op.results_) if result.uses)
         if not kept or len(kept) == len(op.results_):
             return  # a map without any used result is dead as a whole
         last = op.yield_op
         values = [last.arguments[index] for index in kept]
         rewriter.replace(last, type(last)(*values))
         body = rewriter.move_region_contents_to_new_regions(op.body)
-        pivots = [None if (pivot := op.result_pivots[index]) is None else kept.index(pivot) for index in kept]
-        new = MapOp(op.dim_name, op.inputs, [op.result_kinds[index] for index in kept], body, pivots)
+        kinds = [op.result_kinds[index] for index in kept]
+        new = MapOp(op.dim_name, op.inputs, kinds, body, op.pivots_among(kept))
         new.attributes.update(op.attributes)
         results = [
             new.results_[kept.index(index)] if index in kept else None for index in range(len(op.results_))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, IntAttr, SymbolRefAttr
 from xdsl.dialects.utils import AbstractYieldOperation
@@ -137,6 +137,17 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         if self.pivots is None:
             return (None,) * len(self.kinds)
         return tuple(None if pivot.data < 0 else pivot.data for pivot in self.pivots)
+
+    def with_pivots(self, results: Iterable[int]) -> list[int]:
+        """Some results, in order, with the maxima that sums among them are relative to: a sum owns its maximum."""
+        kept = set(results)
+        kept |= {pivot for index in kept if (pivot := self.result_pivots[index]) is not None}
+        return sorted(kept)
+
+    def pivots_among(self, kept: Sequence[int]) -> list[int | None]:
+        """The pivots of a map that only has the results `kept`, which `with_pivots` gave."""
+        pivots = (self.result_pivots[index] for index in kept)
+        return [None if pivot is None else kept.index(pivot) for pivot in pivots]
 
     @property
     def yield_op(self) -> YieldOp:

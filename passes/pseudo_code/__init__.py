@@ -123,10 +123,20 @@ class _FunctionWriter:
     # The head
 
     def _header(self) -> list[str]:
+        if self.function.is_declaration:
+            return self._declaration()
         arguments = [self._array_header(value) for value in self.arguments]
         returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
         results = [self._array_header(value) for value in returned]
         tail = f" -> {results[0]}" if len(results) == 1 else f" -> ({', '.join(results)})" if results else ""
+        return wrapped(f"{self.function.sym_name.data}(", arguments, f"){tail}")
+
+    def _declaration(self) -> list[str]:
+        type = self.function.function_type
+        arguments, results = (
+            [f"[{', '.join(extents(one))}]" for one in types] for types in (type.inputs, type.outputs)
+        )
+        tail = f" -> ({', '.join(results)})" if results else ""
         return wrapped(f"{self.function.sym_name.data}(", arguments, f"){tail}")
 
     def _array_header(self, value: SSAValue) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from .numbers import literal, scale
 
 # How tightly what stands around an expression binds.
-LOOSE, TERM, FACTOR, BASE = range(4)
+LOOSE, COMPARED, TERM, FACTOR, BASE = range(5)
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -129,7 +129,8 @@ class Infix(_Node):
 
     def text(self, level: int = LOOSE, ascii: bool = False) -> str:
         return _enclosed(
-            f"{self.lhs.text(TERM, ascii)} {self.operator} {self.rhs.text(TERM, ascii)}", level > LOOSE
+            f"{self.lhs.text(COMPARED, ascii)} {self.operator} {self.rhs.text(COMPARED, ascii)}",
+            level > LOOSE,
         )
 
 
@@ -288,6 +289,14 @@ def _opposite(expr: Expr) -> Expr | None:
     if isinstance(expr, Sum) and all(map(_is_negative, expr.terms)):
         return Sum(tuple(map(negated, expr.terms)))
     return None
+
+
+def per_element(exprs: Sequence[Expr], combine: Callable[..., Expr]) -> Expr:
+    """Combine items of the same axes; those made of indices tell them only where no other does."""
+    axes = {expr.axes for expr in exprs if isinstance(expr, PerElement)}
+    combined = combine(*(expr.body if isinstance(expr, PerElement) else expr for expr in exprs))
+    everywhere = all(isinstance(expr, PerElement) for expr in exprs)
+    return PerElement(axes.pop(), combined) if everywhere else combined
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:

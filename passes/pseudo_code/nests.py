@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import block
 from .expressions import (
@@ -18,6 +18,7 @@ from .expressions import (
     Spread,
     Transposed,
     negated,
+    per_element,
     power,
     product,
     replaced,
@@ -26,12 +27,10 @@ from .expressions import (
 )
 from .layout import INDENT, WIDTH, Assign, Line, Loop, Statement
 from .names import SYNONYMS, Names
-from .numbers import rational
+from .numbers import coefficient
 from .places import Place, Root, axes_of_view, list_axes
 from .scalars import region_expressions
 
-LARGEST_EXACT = 1 << 20
-"""The largest denominator of a coefficient that is shown as it is."""
 LONGEST_PART = 56
 """Columns of an expression that may become a part of another one."""
 
@@ -222,8 +221,8 @@ class NestWriter:
         place, item = self._place(op.result), self.items[op.source]
         if place.transposes(op.result.type):
             item = Transposed(item)
-        elif isinstance(item, PerElement):
-            item = item.body  # the place tells the axes
+        elif isinstance(item, PerElement) and item.axes == place.axes_with_index:
+            item = item.body
         head = f"store {place} = "
         self.statements.append(Line(head + self._fitted(head, item)))
 
@@ -283,16 +282,22 @@ class NestWriter:
                 place = self.places[op.source]
                 return Load(str(place), place.transposes(op.result.type))
             case block.AddOp():
-                return total(items[op.lhs], items[op.rhs])
+                return per_element((items[op.lhs], items[op.rhs]), total)
             case block.SubOp():
-                return total(items[op.lhs], negated(items[op.rhs]))
+                return per_element((items[op.lhs], items[op.rhs]), lambda a, b: total(a, negated(b)))
             case block.MulOp():
-                return product(items[op.lhs], items[op.rhs])
+                return per_element((items[op.lhs], items[op.rhs]), product)
             case block.LinearOp():
-                type = block.element_type_of(op.result.type)
-                return total(*(product(_coefficient(c, type), items[term]) for c, term in op.pairs))
+                factors = [_coefficient(op, factor) for factor in op.coefficients]
+                return per_element(
+                    [items[term] for term in op.terms], lambda *terms: total(*map(product, factors, terms))
+                )
             case block.MonomialOp():
-                return product(*(power(items[factor], exponent) for factor, exponent in op.pairs))
+                exponents = [exponent.data for exponent in op.exponents]
+                return per_element(
+                    [items[factor] for factor in op.factors],
+                    lambda *factors: product(*map(power, factors, exponents)),
+                )
             case block.ReduceOp():
                 index = self.indices[op.dim_name]
                 index = f"{index}_" if op.dim_name in self._loops else index
@@ -380,11 +385,9 @@ def _dims(value: SSAValue) -> tuple[str, ...]:
     return value.type.dims
 
 
-def _coefficient(coefficient: block.CoefficientAttr, type: Attribute) -> Expr:
-    quantities: Sequence[Expr] = [Name(_SYMBOLS[f.quantity].format(f.dim)) for f in coefficient.factors]
-    value = coefficient.value
-    if value.denominator > LARGEST_EXACT:  # no number that anybody has written as such
-        value = rational(float(value), type) or value
+def _coefficient(op: block.LinearOp, factor: block.CoefficientAttr) -> Expr:
+    quantities: Sequence[Expr] = [Name(_SYMBOLS[f.quantity].format(f.dim)) for f in factor.factors]
+    value = coefficient(factor.value, block.element_type_of(op.result.type))
     return product(*quantities, Product(value))
 
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import e, isfinite, isqrt, log, pi, sqrt
+from math import copysign, e, frexp, isfinite, isqrt, log, pi, sqrt
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
 
 from ...dialects.block import exact
 
-_FAMOUS = (
-    (sqrt(2 / pi), "√(2/π)", "sqrt(2/pi)"),
-    (log(2), "ln 2", "ln(2)"),
-    (1 / log(2), "log₂e", "log2(e)"),
-    (pi, "π", "pi"),
-    (e, "e", "e"),
-)
+_FAMOUS = ((sqrt(2 / pi), "√(2/π)"), (log(2), "ln 2"), (1 / log(2), "log₂e"), (pi, "π"), (e, "e"))
+_ASCII = {"√(2/π)": "sqrt(2/pi)", "ln 2": "ln(2)", "log₂e": "log2(e)", "π": "pi", "e": "e"}
 
+EXACT = 1e-13
+"""How far a number in double precision may be from what it is called, relatively."""
 LARGEST_EXTENT = 4096
 """`1/n` and `√n` are recognised up to here."""
 
@@ -39,18 +36,33 @@ def rational(value: float, type: Attribute) -> Fraction | None:
     bits = _significand_bits(type)
     if not isfinite(value) or value == 0 or bits == 53:
         return exact(value)
+    half_unit = 2.0 ** (frexp(value)[1] - bits - 1)
 
     def stands_for(candidate: Fraction | float) -> bool:
         """Whether a number is rounded to the constant."""
-        return abs(float(candidate) - value) <= abs(value) * 2.0 ** -(bits + 1)
+        return abs(float(candidate) - value) <= half_unit
 
-    # The reciprocal of an extent, or the shortest decimal, or a quotient if that decimal is long.
     reciprocal = Fraction(1, round(1 / value)) if 2 <= abs(1 / value) <= LARGEST_EXTENT else Fraction(0)
     if stands_for(reciprocal):
         return reciprocal
     decimal = next(filter(stands_for, (float(f"{value:.{digits}g}") for digits in range(1, 18))))
-    quotient = Fraction(value).limit_denominator(LARGEST_EXTENT)
-    return quotient if _digits(decimal) > 7 and stands_for(quotient) else Fraction(repr(decimal))
+    if _digits(decimal) > 6:
+        root = _root(abs(value), half_unit / abs(value))
+        if root is not None:
+            return exact(copysign(root[0], value))
+        quotient = Fraction(value).limit_denominator(LARGEST_EXTENT)
+        if stands_for(quotient):
+            return quotient
+    return Fraction(repr(decimal))
+
+
+def coefficient(value: Fraction, type: Attribute) -> Fraction:
+    """A coefficient of a linear form, where it comes from a rounded constant as what that stands for."""
+    q = value.denominator
+    written = q <= LARGEST_EXTENT or (q <= 1 << 20 and q & (q - 1) != 0)
+    if written or _root(abs(float(value)), EXACT) is not None:
+        return value
+    return rational(float(value), type) or value
 
 
 def _digits(value: float) -> int:
@@ -65,26 +77,28 @@ def _decimal(value: Fraction) -> str:
     return f"{mantissa.removesuffix('.0')}e{int(exponent)}" if mark else text.removesuffix(".0")
 
 
+def _root(value: float, tolerance: float) -> tuple[float, str, bool] | None:
+    """A famous constant, `√n` or `1/√n`: the number, its name, and whether the name stands above the bar."""
+    for constant, name in _FAMOUS:
+        if abs(constant - value) <= tolerance * value:
+            return constant, name, True
+    for square, above in ((value * value, True), (1 / (value * value) if value else 0.0, False)):
+        n = round(min(square, 2.0 * LARGEST_EXTENT))
+        root = sqrt(n) if above else 1 / sqrt(max(n, 1))
+        if 2 <= n <= LARGEST_EXTENT and isqrt(n) ** 2 != n and abs(root - value) <= tolerance * value:
+            return root, f"√{n}", above
+    return None
+
+
 def _irrational(value: Fraction, ascii: bool) -> tuple[str, str] | None:
     """A square root or a famous constant, above or below the bar."""
-    found = float(value)
-    digits = _digits(found)
-    if digits < 8 or value.denominator == 1:
+    root = _root(float(value), EXACT) if value.denominator > LARGEST_EXTENT else None
+    if root is None:
         return None
-    tolerance = 1e-7 if digits <= 10 else 1e-13
-
-    def close(candidate: float) -> bool:
-        return abs(candidate - found) <= tolerance * found
-
-    for constant, name, ascii_name in _FAMOUS:
-        if close(constant):
-            return (ascii_name if ascii else name), ""
-    for square, above in ((found * found, True), (1 / (found * found) if found else 0.0, False)):
-        n = round(square)
-        if 2 <= n <= LARGEST_EXTENT and isqrt(n) ** 2 != n and close(sqrt(n) if above else 1 / sqrt(n)):
-            root = f"sqrt({n})" if ascii else f"√{n}"
-            return (root, "") if above else ("", root)
-    return None
+    _, name, above = root
+    if ascii:
+        name = _ASCII.get(name, f"sqrt({name[1:]})")
+    return (name, "") if above else ("", name)
 
 
 def _is_quotient(value: Fraction) -> bool:

@@ -42,6 +42,11 @@ class Place:
         rows, cols = item.dims
         return order.index(rows) > order.index(cols)
 
+    @property
+    def axes_with_index(self) -> tuple[str, ...]:
+        """What is written for each dim, in order."""
+        return tuple(self.indices.get(dim, dim) for axis in self.root.axes for dim in axis)
+
     def __str__(self) -> str:
         axes = [[self.indices.get(dim, dim) for dim in axis] for axis in self.root.axes]
         return _indexed(self.root.name, axes, "0")

@@ -25,9 +25,9 @@ _FUNCTIONS = {
     "arith.select": "where",
 }
 _SILENT_CASTS = frozenset(
-    f"arith.{name}" for name in ("extf", "index_cast", "extsi", "extui", "sitofp", "uitofp")
+    f"arith.{name}" for name in ("extf", "index_cast", "extsi", "extui", "trunci", "sitofp", "uitofp")
 )
-_ROUNDING_CASTS = frozenset(("arith.truncf", "arith.fptosi", "arith.trunci"))
+_ROUNDING_CASTS = frozenset(("arith.truncf", "arith.fptosi"))
 _ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
     **dict.fromkeys(("arith.addf", "arith.addi"), total),
     **dict.fromkeys(("arith.subf", "arith.subi"), lambda a, b: total(a, negated(b))),
@@ -65,7 +65,8 @@ def region_expressions(
         expr = _expression(op, [known[value] for value in op.operands], indices)
         for result in op.results:
             simple = all(isinstance(part, Name) for part in expr.parts)
-            if (result.has_more_than_one_use() and not simple) or len(expr.text()) > LONGEST:
+            long = len(expr.text()) > LONGEST and result.get_user_of_unique_use() is not body.last_op
+            if long or (result.has_more_than_one_use() and not simple):
                 expr = share(expr, result.name_hint)
             known[result] = expr
     assert body.last_op is not None

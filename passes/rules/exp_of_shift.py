@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..facts import waits_for_reduction
+from ..facts import waits_longer
 from .items import copy_elementwise, exponential, shift_of, unary
 from .law import Check, Law, Placer
 
@@ -24,7 +24,7 @@ class ExpOfShift(Law[block.RowShiftOp]):
     traffic = "none; the exponential no longer waits for c (the maximum of a safe softmax)"
     numerics = "exp(x) can overflow until `block-stabilize` carries it as a pair of significand and exponent"
     side_conditions = {
-        "demand": "c depends on a reduced result, so that the block would wait for a whole loop"
+        "demand": "c depends on a reduced result that x does not depend on: the block would wait for a whole loop"
     }
     anchors = (block.ElementwiseOp,)
     delicate = True
@@ -39,8 +39,8 @@ class ExpOfShift(Law[block.RowShiftOp]):
     def checks(self, site: block.RowShiftOp) -> Iterator[Check]:
         yield Check(
             "demand",
-            waits_for_reduction(site.vector),
-            "the shift does not wait for a reduction, so the exponential need not be freed from it",
+            waits_longer(site.vector, site.block),
+            "the shift waits for no more than the block does, so the exponential need not be freed from it",
         )
 
     def rewrite(self, op: Operation, site: block.RowShiftOp, rewriter: PatternRewriter) -> None:

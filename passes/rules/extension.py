@@ -50,7 +50,7 @@ def part_for(map_: block.MapOp, result: SSAValue) -> Part:
     """The part of a map that makes one of its results; of inner maps only what makes the results needed."""
     ops: dict[Operation, None] = {}
     outside: dict[SSAValue, None] = {}
-    pending = [map_.yield_op.arguments[map_.results.index(result)]]  # pyright: ignore[reportArgumentType]
+    pending = _yielded_for(map_, result)
     seen: set[SSAValue] = set()
     while pending:
         value = pending.pop()
@@ -67,10 +67,16 @@ def part_for(map_: block.MapOp, result: SSAValue) -> Part:
         else:
             ops[owner] = None
             if isinstance(owner, block.MapOp):
-                pending.append(owner.yield_op.arguments[owner.results.index(value)])  # pyright: ignore[reportArgumentType]
+                pending.extend(_yielded_for(owner, value))
             else:
                 pending.extend(owner.operands)
     return Part(tuple(ops), tuple(outside))
+
+
+def _yielded_for(map_: block.MapOp, result: SSAValue) -> list[SSAValue]:
+    """What a map's body yields for one result: one value, and the exponent of a sum that is relative to a maximum."""
+    index = map_.results.index(result)  # pyright: ignore[reportArgumentType]
+    return [map_.yield_op.arguments[kept] for kept in map_.with_pivots([index])]
 
 
 def contains_contraction(ops: Sequence[Operation]) -> bool:
@@ -79,18 +85,21 @@ def contains_contraction(ops: Sequence[Operation]) -> bool:
 
 
 def slice_of(map_: block.MapOp, result: SSAValue) -> block.MapOp:
-    """A detached copy of a map that only makes one of its results."""
+    """A detached copy of a map that only makes one of its results, its first; a maximum that it is relative to comes second."""
     copy = map_.clone()
     index = map_.results.index(result)  # pyright: ignore[reportArgumentType]
+    # Not the order of the map, so that the result is the first.
+    kept = sorted(map_.with_pivots([index]), key=lambda other: other != index)
     last = copy.yield_op
-    kept = last.arguments[index]
+    values = [last.arguments[other] for other in kept]
     last.detach()
     last.erase()
     body = copy.body.block
-    body.add_op(block.YieldOp(kept))
+    body.add_op(block.YieldOp(*values))
     _erase_dead(copy)
     region = copy.detach_region(copy.body)
-    new = block.MapOp(map_.dim_name, list(copy.operands), [map_.result_kinds[index]], region)
+    kinds = [map_.result_kinds[other] for other in kept]
+    new = block.MapOp(map_.dim_name, list(copy.operands), kinds, region, map_.pivots_among(kept))
     new.location = map_.location
     new.results[0].name_hint = result.name_hint
     for operand_index in reversed(range(len(new.inputs))):
@@ -101,11 +110,13 @@ def slice_of(map_: block.MapOp, result: SSAValue) -> block.MapOp:
     return new
 
 
-def _erase_dead(root: Operation) -> None:
-    for op in list(root.walk(reverse=True)):
-        if op is not root and op.results and not any(result.uses for result in op.results):
+def _erase_dead(map_: block.MapOp) -> None:
+    for op in reversed(list(map_.body.block.ops)):
+        if op.results and not any(result.uses for result in op.results):
             op.detach()
             op.erase()
+        elif isinstance(op, block.MapOp):
+            _erase_dead(op)
 
 
 def replace_inside(scope: Operation, old: SSAValue, new: SSAValue, rewriter: PatternRewriter) -> None:

@@ -35,10 +35,11 @@ class Summed:
 
 
 def summed_results(op: Operation) -> Iterator[Summed]:
-    """The summed results of a map that somebody uses."""
+    """The summed results of a map that somebody uses; a sum relative to a maximum weighs each iteration by another factor."""
     assert isinstance(op, block.MapOp)
-    for index, (kind, value) in enumerate(zip(op.result_kinds, op.yield_op.arguments, strict=True)):
-        if kind is Kind.Sum and op.results[index].uses:
+    plain = zip(op.result_kinds, op.result_pivots, op.yield_op.arguments, strict=True)
+    for index, (kind, pivot, value) in enumerate(plain):
+        if kind is Kind.Sum and pivot is None and op.results[index].uses:
             yield Summed(op, index, value)
 
 

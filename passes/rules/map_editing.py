@@ -30,10 +30,14 @@ def insert_before_yield(map_: block.MapOp, op: Operation, rewriter: PatternRewri
 
 
 def make_map(
-    like: block.MapOp, inputs: Sequence[SSAValue], kinds: Sequence[Kind], body: Region
+    like: block.MapOp,
+    inputs: Sequence[SSAValue],
+    kinds: Sequence[Kind],
+    body: Region,
+    pivots: Sequence[int | None] = (),
 ) -> block.MapOp:
-    """A map over the same dim, in the name of another."""
-    new = block.MapOp(like.dim_name, inputs, kinds, body)
+    """A map over the same dim, in the name of another; `pivots` as for `block.MapOp`."""
+    new = block.MapOp(like.dim_name, inputs, kinds, body, pivots)
     new.attributes.update(like.attributes)
     new.location = like.location
     return new
@@ -57,8 +61,9 @@ def add_results(
     old = list(map_.yield_op.arguments)
     set_yield(map_, [*old, *(value for value, _ in results)], rewriter)
     kinds = [*map_.result_kinds, *(kind for _, kind in results)]
+    pivots = [*map_.result_pivots, *(None for _ in results)]
     body = rewriter.move_region_contents_to_new_regions(map_.body)
-    new = make_map(map_, map_.inputs, kinds, body)
+    new = make_map(map_, map_.inputs, kinds, body, pivots)
     hints = [value.name_hint for value, _ in results]
     rewriter.replace(map_, new, new.results[: len(old)])
     for result, hint in zip(new.results[len(old) :], hints, strict=True):
@@ -74,7 +79,7 @@ def add_input(
     body = rewriter.move_region_contents_to_new_regions(map_.body)
     argument = body.block.insert_arg(value.type.element, len(body.block.args))
     argument.name_hint = value.name_hint
-    new = make_map(map_, [*map_.inputs, value], map_.result_kinds, body)
+    new = make_map(map_, [*map_.inputs, value], map_.result_kinds, body, map_.result_pivots)
     rewriter.replace(map_, new)
     return new, argument
 
@@ -104,12 +109,16 @@ def merge_maps(
         arguments.append(first.body.block.args[inputs.index(value)])
     first_yield, second_yield = first.yield_op, second.yield_op
     # What only `second` reads is no result any more: chains of merges would otherwise drag all of them along.
-    kept = [
+    kept = first.with_pivots(
         index
         for index, result in enumerate(first.results)
         if any(use.operation is not second for use in result.uses)
-    ]
+    )
     kinds = [*(first.result_kinds[index] for index in kept), *second.result_kinds]
+    pivots = [
+        *first.pivots_among(kept),
+        *(None if pivot is None else pivot + len(kept) for pivot in second.result_pivots),
+    ]
     # Not left to the inlining, of which nobody would hear: what is known about nested maps changes.
     for argument, value in zip(second.body.block.args, arguments, strict=True):
         rewriter.replace_all_uses_with(argument, value)
@@ -118,7 +127,7 @@ def merge_maps(
     rewriter.inline_block(second.body.block, InsertPoint.before(first_yield), arguments)
     set_yield(first, values, rewriter)
     body = rewriter.move_region_contents_to_new_regions(first.body)
-    merged = make_map(first, inputs, kinds, body)
+    merged = make_map(first, inputs, kinds, body, pivots)
     rewriter.insert(merged, InsertPoint.before(first))
     rewriter.replace(second, (), merged.results[len(kept) :])
     remaining = dict(zip(kept, merged.results, strict=False))

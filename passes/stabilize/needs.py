@@ -1,14 +1,24 @@
-"""Which exponentials are carried as pairs, and which lists must hold plain numbers."""
+"""Which exponentials are carried as pairs, which are bounded already, and which lists hold plain numbers."""
 
 from __future__ import annotations
 
-from xdsl.dialects import math
+from xdsl.dialects import arith, math
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
-from ..rules.items import mask_of, shift_of, through_cast, unary
+from ..rules.items import body_ops, mask_of, through_cast, unary
+
+STABILIZED = "bb.stabilized"
+"""Attribute of a function whose exponentials are carried as pairs."""
+
+
+def is_stabilized(function: FuncOp) -> bool:
+    """Whether `block-stabilize` changed a function, or it has sums relative to maxima for another reason."""
+    return STABILIZED in function.attributes or any(
+        isinstance(op, block.MapOp) and op.pivots is not None for op in function.walk()
+    )
 
 
 def is_exp(op: Operation) -> bool:
@@ -21,34 +31,92 @@ def is_log(op: Operation) -> bool:
     return isinstance(op, block.ElementwiseOp) and unary(op.result, math.LogOp) is not None
 
 
+def binary(op: Operation) -> tuple[Operation, int, int] | None:
+    """The scalar operation of an element-wise op that does one thing to two of its items, and which items."""
+    if not isinstance(op, block.ElementwiseOp) or len(body_ops(op)) != 1:
+        return None
+    scalar = body_ops(op)[0]
+    if len(scalar.operands) != 2 or op.yield_op.arguments[0] is not scalar.results[0]:
+        return None
+    left, right = scalar.operands
+    if isinstance(left, BlockArgument) and isinstance(right, BlockArgument) and left is not right:
+        return scalar, left.index, right.index
+    return None
+
+
+def own_maximum(op: Operation) -> SSAValue | None:
+    """The maximum that an operator subtracts from an item, if it is one over the item's own elements."""
+    match op:
+        case block.RowShiftOp() | block.ColShiftOp():
+            form = op.vector.owner
+            if not isinstance(form, block.LinearOp) or list(form.coefficients) != [CoefficientAttr(-1)]:
+                return None
+            item, top = op.block, form.terms[0]
+        case block.ElementwiseOp():
+            parts = binary(op)
+            if parts is None or not isinstance(parts[0], arith.SubfOp):
+                return None
+            item, top = op.inputs[parts[1]], op.inputs[parts[2]]
+        case _:
+            return None
+    return top if _is_maximum_of(top, item) else None
+
+
+def _is_maximum_of(top: SSAValue, item: SSAValue) -> bool:
+    top = through_cast(top)
+    while isinstance(top.owner, block.MapOp):
+        map_ = top.owner
+        index = map_.results.index(top)  # pyright: ignore[reportArgumentType]
+        if map_.result_kinds[index] not in (Kind.Max, Kind.Any):
+            return False
+        top = through_cast(map_.yield_op.arguments[index])
+    return isinstance(top.owner, block.RowMaxOp) and _same(top.owner.operand, item)
+
+
+def _same(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two items are one, or parts of one array at the same indices."""
+    a, b = through_cast(a), through_cast(b)
+    source = _loaded_from(a)
+    return a is b or (source is not None and source == _loaded_from(b))
+
+
+def _loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
+    """The array (with the dims of its axes) or the list, of which a load takes this iteration's element."""
+    if not isinstance(item.owner, block.LoadOp):
+        return None
+    place = item.owner.source
+    while isinstance(place, BlockArgument) and isinstance(user := place.block.parent_op(), block.MapOp):
+        place = user.inputs[place.index]
+    if isinstance(place.owner, block.PartitionOp):
+        return place.owner.tensor, place.owner.axes
+    return place, None
+
+
 def is_bounded(value: SSAValue) -> bool:
-    """Whether a block is known to be at most 0: what is shifted by its own row maximum, masked or not."""
-    shift = shift_of(value)
-    owner = value.owner
+    """Whether an item is known to be at most 0: what is shifted by its own maximum, masked or not."""
+    owner = through_cast(value).owner
     if isinstance(owner, block.ElementwiseOp):
         mask = mask_of(owner)
-        return mask is not None and mask.number <= 0 and is_bounded(owner.inputs[mask.operand])
-    if not isinstance(shift, block.RowShiftOp):
-        return False
-    form = shift.vector.owner
-    if not isinstance(form, block.LinearOp) or len(form.terms) != 1 or form.coefficients.data[0] != CoefficientAttr(-1):
-        return False
-    top = form.terms[0].owner
-    return isinstance(top, block.RowMaxOp) and top.operand is shift.block
+        if mask is not None and mask.number <= 0 and is_bounded(owner.inputs[mask.operand]):
+            return True
+    return isinstance(owner, Operation) and own_maximum(owner) is not None
 
 
 def _carries(user: Operation, value: SSAValue) -> bool:
     """Whether an operator on a pair gives a pair (or a plain value, the exponents having cancelled)."""
     match user:
-        case block.RowSumOp() | block.RowScaleOp() | block.MulOp() | block.MonomialOp() | block.AddOp():
+        case block.RowSumOp() | block.RowScaleOp() | block.MulOp() | block.MonomialOp():
+            return True
+        case block.AddOp() | block.SubOp() | block.LinearOp():
             return True
         case block.ColScaleOp():
             return value is user.block
         case block.DotOp() | block.OuterOp():
             return value is user.lhs
-        case block.LinearOp():
-            return True
         case block.ElementwiseOp():
+            parts = binary(user)
+            if parts is not None and isinstance(parts[0], arith.MulfOp | arith.DivfOp):
+                return True
             return is_log(user) or through_cast(user.result) is not user.result
         case block.StoreOp():
             return not escapes(user.result)
@@ -62,8 +130,6 @@ def wants_pair(op: block.ElementwiseOp) -> bool:
     An exponential inside a sigmoid, say, feeds an addition of a constant and saturates as it should.
     """
     value = op.result
-    if is_bounded(op.inputs[0]):
-        return False
     for use in value.uses:
         user = use.operation
         if isinstance(user, block.YieldOp):
@@ -73,6 +139,13 @@ def wants_pair(op: block.ElementwiseOp) -> bool:
         elif _carries(user, value):
             return True
     return False
+
+
+def has_work(function: FuncOp) -> bool:
+    """Whether a block program has exponentials to be carried as pairs."""
+    return any(
+        isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op) for op in function.walk()
+    )
 
 
 def is_summed(value: SSAValue) -> bool:
@@ -85,11 +158,11 @@ def is_summed(value: SSAValue) -> bool:
 
 
 def escapes(value: SSAValue) -> bool:
-    """Whether an item in global memory, or a list of such, ends up in an array (or elsewhere than in a map)."""
+    """Whether an item in global memory, or a list of such, ends up in an array or anywhere but in maps."""
     for use in value.uses:
         user = use.operation
         match user:
-            case block.LoadOp():
+            case block.LoadOp() | block.ReduceOp():
                 continue
             case block.MapOp():
                 argument = user.body.block.args[use.index]
@@ -107,8 +180,3 @@ def escapes(value: SSAValue) -> bool:
 def has_block_program(function: FuncOp) -> bool:
     """Whether a function has a body of block operations."""
     return block.DIMS in function.attributes and len(function.body.blocks) == 1
-
-
-def is_argument(value: SSAValue) -> bool:
-    """Whether a value is the argument of a block."""
-    return isinstance(value.owner, Block)

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import block
-from ...dialects.block import CoefficientAttr, Kind
+from ...dialects.block import CoefficientAttr
 from ..rules.items import through_cast
-from .needs import escapes, is_exp, is_log, is_summed, wants_pair
-from .values import Pair, UnevaluatedSum, Value, Writer, combined, exponents_of
+from .needs import binary, escapes, is_bounded, is_exp, is_log, is_summed, own_maximum, wants_pair
+from .results import Results
+from .values import (
+    Exponents,
+    Pair,
+    UnevaluatedSum,
+    Value,
+    Writer,
+    combined,
+    dims_of,
+    exponents_of,
+    wide,
+)
 
 _ONE = CoefficientAttr(1)
+_MINUS_ONE = CoefficientAttr(-1)
 
 
 class Translator:
-    """Translates one function. `pairs` counts the exponentials that are carried as pairs."""
+    """Translates one function."""
 
     def __init__(self, function: FuncOp):
         self.function = function
         self.known: dict[SSAValue, Value] = {}
-        self.pairs = 0
 
     def run(self) -> None:
         old = self.function.body.block
@@ -41,36 +55,34 @@ class Translator:
     # Values
 
     def _plain(self, value: SSAValue, write: Writer) -> SSAValue:
-        return self._made_plain(self.known[value], write)
+        return self.made_plain(self.known[value], write)
 
-    def _made_plain(self, value: Value, write: Writer) -> SSAValue:
+    def made_plain(self, value: Value, write: Writer) -> SSAValue:
+        """A plain value for any other."""
         match value:
             case Pair():
                 return write.materialized(value)
             case UnevaluatedSum():
-                return write(block.LinearOp(value.terms), "sum")
+                return write.as_type(_evaluated(value, write), value.element_type)
             case _:
                 return value
 
     def _significand(self, value: Value, write: Writer) -> SSAValue:
-        return value.significand if isinstance(value, Pair) else self._made_plain(value, write)
-
-    @staticmethod
-    def _pair(significand: SSAValue, exponents: tuple[tuple[SSAValue, int], ...]) -> Value:
-        return Pair(significand, exponents) if exponents else significand
+        return value.significand if isinstance(value, Pair) else self.made_plain(value, write)
 
     # Operations
 
     def _operation(self, op: Operation, write: Writer) -> None:
-        values = [self.known[operand] for operand in op.operands]
-        paired = any(not isinstance(value, SSAValue) for value in values)
-        result: Value | None = None
         if isinstance(op, block.MapOp):
             self._map(op, write)
             return
-        if isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op):
+        values = [self.known[operand] for operand in op.operands]
+        result: Value | None = None
+        if (top := own_maximum(op)) is not None:
+            result = self._guarded(op, top, write)
+        elif isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op):
             result = self._exp(op, write)
-        elif paired:
+        elif any(not isinstance(value, SSAValue) for value in values):
             result = self._on_pairs(op, values, write)
         if result is None:
             result = self._copied(op, write)
@@ -79,6 +91,7 @@ class Translator:
             main = result.significand if isinstance(result, Pair) else result
             if isinstance(main, SSAValue) and hint is not None:
                 main.name_hint = hint
+            assert result is not None
             self.known[op.results[0]] = result
 
     def _copied(self, op: Operation, write: Writer) -> Value | None:
@@ -88,77 +101,192 @@ class Translator:
             self.known[before] = after
         return copy.results[0] if copy.results else None
 
+    def _guarded(self, op: Operation, top: SSAValue, write: Writer) -> SSAValue:
+        """A shift by an item's own maximum, which may be -inf."""
+        pivot = write.finite(self._plain(top, write))
+        if isinstance(op, block.BlockVectorOp):
+            return write(type(op)(self._plain(op.block, write), write.negated(pivot)))
+        plain = {operand: self._plain(operand, write) for operand in op.operands if operand is not top}
+        return write(op.clone({**plain, top: pivot}))
+
+    # Exponentials
+
     def _exp(self, op: block.ElementwiseOp, write: Writer) -> Value:
-        self.pairs += 1
         source = self.known[op.inputs[0]]
-        x = self._made_plain(source, write)
-        if not isinstance(x.type, block.BlockType) and not is_summed(op.result):
+        if is_bounded(op.inputs[0]):
+            return Pair(write(op.clone({op.inputs[0]: self.made_plain(source, write)})), ())
+        if not isinstance(op.result.type, block.BlockType) and not is_summed(op.result):
             # A factor of rows, exp of a statistic: the statistic is the exponent.
-            if isinstance(source, UnevaluatedSum):
-                return Pair(write.ones(x), tuple((term, int(c.value)) for c, term in source.terms))
-            return Pair(write.ones(x), ((x, 1),))
-        top = write(block.RowMaxOp(x), "top")
-        shift = write.negated(write.finite(top))
-        if isinstance(x.type, block.BlockType):
-            shifted = write(block.RowShiftOp(x, shift), "shifted")
+            return Pair(write.uniform(1.0, op.result, "one"), self._statistic(source, write))
+        item = self.made_plain(source, write)
+        top = write.widened(write(block.RowMaxOp(item), "top"))
+        pivot, item = write.finite(top), write.widened(item)
+        if isinstance(item.type, block.BlockType):
+            shifted = write(block.RowShiftOp(item, write.negated(pivot)), "shifted")
         else:
-            shifted = write.elementwise([x, shift], x, "shifted", lambda to, args: to.add(args[0], args[1]))
-        return Pair(write.exp(shifted), ((top, 1),))
+            shifted = write.elementwise(
+                [item, pivot], item.type, "shifted", lambda to, args: to.subtract(args[0], args[1])
+            )
+        significand = write.elementwise([shifted], shifted.type, "exp", lambda to, args: to.exp(args[0]))
+        return Pair(write.as_type(significand, block.element_type_of(op.result.type)), ((top, 1),))
+
+    def _statistic(self, value: Value, write: Writer) -> Exponents:
+        """A vector as exponents: its terms, where it is a sum of them with whole coefficients."""
+        if not isinstance(value, UnevaluatedSum):
+            return ((write.widened(self.made_plain(value, write)), 1),)
+        if all(not c.factors and c.value.denominator == 1 for c, _ in value.terms):
+            return combined((tuple((term, c.value.numerator) for c, term in value.terms), 1))
+        return ((_evaluated(value, write), 1),)
+
+    # Operators on what is no plain value
 
     def _on_pairs(self, op: Operation, values: list[Value], write: Writer) -> Value | None:
-        """The result of an operator some of whose operands are no plain values; None if it takes plain ones."""
+        """The result of an operator that has operands which are not plain; None if it takes plain ones."""
         first = values[0]
         match op:
             case block.LoadOp() if isinstance(first, Pair):
-                (exponent, _), *_ = first.exponents
-                significand = write(block.LoadOp(first.significand))
-                return Pair(significand, ((write(block.LoadOp(exponent), "exponent"), 1),))
+                exponents = tuple(
+                    (write(block.LoadOp(exponent), "exponent"), count) for exponent, count in first.exponents
+                )
+                return Pair(write(block.LoadOp(first.significand)), exponents)
             case block.StoreOp() if isinstance(first, Pair) and not escapes(op.result):
-                exponent = write(block.StoreOp(write.exponent(first.exponents)), "exponent")
-                return Pair(write(block.StoreOp(first.significand)), ((exponent, 1),))
+                own = [write.settled(first)] if first.exponents else []
+                exponents = tuple((write(block.StoreOp(exponent), "exponent"), 1) for exponent in own)
+                return Pair(write(block.StoreOp(first.significand)), exponents)
+            case block.ReduceOp() if isinstance(first, Pair):
+                return self._reduce(op, first, write)
             case block.RowSumOp() if isinstance(first, Pair):
-                if len(first.exponents) == 1 and first.exponents[0][0].type == first.significand.type:
-                    return None  # the exponent has an axis over what is summed
-                return Pair(write(block.RowSumOp(first.significand, op.accumulator)), first.exponents)
+                return self._row_sum(op, first, write)
             case block.DotOp() if isinstance(first, Pair):
-                other = self._made_plain(values[1], write)
+                other = self.made_plain(values[1], write)
                 return Pair(write(block.DotOp(first.significand, other, op.accumulator)), first.exponents)
             case block.OuterOp() if isinstance(first, Pair):
-                other = self._made_plain(values[1], write)
+                other = self.made_plain(values[1], write)
                 return Pair(write(block.OuterOp(first.significand, other)), first.exponents)
             case block.ColScaleOp() if isinstance(first, Pair):
-                vector = self._made_plain(values[1], write)
+                vector = self.made_plain(values[1], write)
                 return Pair(write(block.ColScaleOp(first.significand, vector)), first.exponents)
             case block.RowScaleOp() | block.MulOp():
                 parts = [self._significand(value, write) for value in values]
                 exponents = combined(*((exponents_of(value), 1) for value in values))
-                return self._pair(write(type(op)(*parts)), exponents)
+                return Pair(write(type(op)(*parts)), exponents)
             case block.MonomialOp():
                 return self._monomial(op, values, write)
             case block.AddOp():
                 return self._add(values[0], values[1], write)
+            case block.SubOp():
+                return self._add(values[0], self._multiple(_MINUS_ONE, values[1], write), write)
             case block.LinearOp():
                 return self._linear(op, values, write)
-            case block.RowShiftOp() if isinstance(values[1], UnevaluatedSum):
-                return self._shift(self._made_plain(first, write), values[1], write)
-            case block.ElementwiseOp() if isinstance(first, Pair):
-                return self._elementwise(op, first, write)
+            case block.RowShiftOp() | block.ColShiftOp() if isinstance(values[1], UnevaluatedSum):
+                return self._shift(op, self.made_plain(first, write), values[1], write)
+            case block.ElementwiseOp():
+                return self._elementwise(op, values, write)
             case _:
                 return None
 
-    def _elementwise(self, op: block.ElementwiseOp, value: Pair, write: Writer) -> Value | None:
-        if is_log(op):
-            logarithm = write.log(value.significand)
-            terms = [(CoefficientAttr(count), exponent) for exponent, count in value.exponents]
-            return UnevaluatedSum((*terms, (_ONE, logarithm)))
-        if through_cast(op.result) is not op.result:
-            element_type = block.element_type_of(op.result.type)
-            return Pair(write.as_type(value.significand, element_type), value.exponents)
-        return None
+    def _row_sum(self, op: block.RowSumOp, value: Pair, write: Writer) -> Value:
+        summed = dims_of(value.significand)[-1]
+        if not any(summed in dims_of(exponent) for exponent, _ in value.exponents):
+            return Pair(write(block.RowSumOp(value.significand, op.accumulator)), value.exponents)
+        # A vector with an exponent for each element: all are brought to the largest.
+        exponent = write.settled(value)
+        top = write(block.RowMaxOp(exponent), "top")
+        rescaled = write.rescaled(value.significand, exponent, top)
+        return Pair(write(block.RowSumOp(rescaled, op.accumulator)), ((top, 1),))
+
+    def _reduce(self, op: block.ReduceOp, value: Pair, write: Writer) -> Value:
+        """The map that a reduction is short for."""
+        inner = Block()
+        loaded = Writer(inner, op)
+        items: list[SSAValue] = []
+        lists = [value.significand, *(exponent for exponent, _ in value.exponents)]
+        for list_ in lists:
+            assert isinstance(list_.type, block.ListType)
+            argument = inner.insert_arg(list_.type.element, len(inner.args))
+            argument.name_hint = list_.name_hint
+            items.append(loaded(block.LoadOp(argument)))
+        counts = [count for _, count in value.exponents]
+        item = Pair(items[0], tuple(zip(items[1:], counts, strict=True)))
+        results = Results(self.made_plain, loaded)
+        results.take(item, op.kind.data, op.result)
+        inner.add_op(block.YieldOp(*results.yielded))
+        new = block.MapOp(op.dim_name, lists, results.kinds, Region(inner), results.pivots)
+        write(new)
+        return results.given(new)[op.result]
+
+    def _elementwise(self, op: block.ElementwiseOp, values: list[Value], write: Writer) -> Value | None:
+        first = values[0]
+        if isinstance(first, Pair):
+            if is_log(op):
+                logarithm = write.elementwise(
+                    [write.widened(first.significand)],
+                    block.item_type(dims_of(first.significand), wide(block.element_type_of(op.result.type))),
+                    "log",
+                    lambda to, args: to.insert(math.LogOp(args[0])),
+                )
+                terms = [(CoefficientAttr(count), exponent) for exponent, count in first.exponents]
+                rows = [(c, write.spread(exponent, dims_of(logarithm))) for c, exponent in terms]
+                return UnevaluatedSum((*rows, (_ONE, logarithm)), block.element_type_of(op.result.type))
+            if through_cast(op.result) is not op.result:
+                element_type = block.element_type_of(op.result.type)
+                return Pair(write.as_type(first.significand, element_type), first.exponents)
+        parts = binary(op)
+        if parts is None:
+            return None
+        scalar, left, right = parts
+        match scalar:
+            case arith.MulfOp():
+                return self._product(op, (left, 1), (right, 1), values, write)
+            case arith.DivfOp():
+                return self._product(op, (left, 1), (right, -1), values, write)
+            case arith.SubfOp() if isinstance(values[right], UnevaluatedSum):
+                return self._difference(op, values[left], values[right], write)
+            case _:
+                return None
+
+    def _product(
+        self,
+        op: block.ElementwiseOp,
+        left: tuple[int, int],
+        right: tuple[int, int],
+        values: Sequence[Value],
+        write: Writer,
+    ) -> Value | None:
+        """An item times another, or divided by it, one broadcast along the other."""
+        rows = dims_of(op.result)[:1]
+        exponents = combined(*((exponents_of(values[index]), power) for index, power in (left, right)))
+        if any(dims_of(exponent) not in ((), rows) for exponent, _ in exponents):
+            return None
+        factors: list[SSAValue] = []
+        for index, power in (left, right):
+            factor = self._significand(values[index], write)
+            divides = power < 0 and isinstance(values[index], Pair)
+            factors.append(write.reciprocal_or_zero(factor) if divides else factor)
+        multiplies = right[1] > 0 or isinstance(values[right[0]], Pair)
+        significand = write.elementwise(
+            factors,
+            op.result.type,
+            op.result.name_hint,
+            lambda to, args: to.multiply(*args) if multiplies else to.divide(*args),
+        )
+        return Pair(significand, exponents)
+
+    def _difference(self, op: block.ElementwiseOp, item: Value, shift: Value, write: Writer) -> Value:
+        """An item minus an unevaluated sum, which is broadcast along it."""
+        assert isinstance(shift, UnevaluatedSum)
+        result = write.widened(self.made_plain(item, write))
+        wide_type = block.item_type(dims_of(op.result), block.element_type_of(result.type))
+        for coefficient, term in shift.terms:
+            vector = write.multiple(coefficient, write.finite(term))
+            result = write.elementwise(
+                [result, vector], wide_type, "shifted", lambda to, args: to.subtract(args[0], args[1])
+            )
+        return write.as_type(result, block.element_type_of(op.result.type))
 
     def _monomial(self, op: block.MonomialOp, values: list[Value], write: Writer) -> Value:
         factors: list[tuple[SSAValue, int]] = []
-        parts: list[tuple[tuple[tuple[SSAValue, int], ...], int]] = []
+        parts: list[tuple[Exponents, int]] = []
         for value, (_, power) in zip(values, op.pairs, strict=True):
             significand = self._significand(value, write)
             if isinstance(value, Pair) and power < 0:
@@ -167,23 +295,27 @@ class Translator:
                 own = power
             factors.append((significand, own))
             parts.append((exponents_of(value), power))
-        plain = factors[0][0] if [own for _, own in factors] == [1] else write(block.MonomialOp(factors))
-        return self._pair(plain, combined(*parts))
+        only = [own for _, own in factors] == [1]
+        return Pair(factors[0][0] if only else write(block.MonomialOp(factors)), combined(*parts))
 
     def _add(self, left: Value, right: Value, write: Writer) -> Value:
         a, b = self._significand(left, write), self._significand(right, write)
         if exponents_of(left) == exponents_of(right):
-            return self._pair(write(self._sum_op(a, b)), exponents_of(left))
-        exponents = [exponents_of(value) for value in (left, right)]
-        known = [write.exponent(own) for own in exponents if own]
-        tops = [write.exponent(own) if own else write.zeros(known[0]) for own in exponents]
-        top = write.maximum(tops[0], tops[1])
-        a, b = write.rescaled(a, tops[0], top), write.rescaled(b, tops[1], top)
-        return Pair(write(self._sum_op(a, b)), ((top, 1),))
+            return Pair(write(_sum_op(a, b)), exponents_of(left))
+        tops = [
+            write.settled(value) if isinstance(value, Pair) and value.exponents else None
+            for value in (left, right)
+        ]
+        known = next(top for top in tops if top is not None)
+        of_left, of_right = (write.uniform(0.0, known, "zero") if top is None else top for top in tops)
+        top = write.maximum(of_left, of_right)
+        return Pair(
+            write(_sum_op(write.rescaled(a, of_left, top), write.rescaled(b, of_right, top))), ((top, 1),)
+        )
 
-    @staticmethod
-    def _sum_op(a: SSAValue, b: SSAValue) -> Operation:
-        return block.AddOp(a, b) if isinstance(a.type, block.BlockType) else block.LinearOp([(_ONE, a), (_ONE, b)])
+    def _multiple(self, coefficient: CoefficientAttr, value: Value, write: Writer) -> Value:
+        significand = write.multiple(coefficient, self._significand(value, write))
+        return Pair(significand, exponents_of(value)) if isinstance(value, Pair) else significand
 
     def _linear(self, op: block.LinearOp, values: list[Value], write: Writer) -> Value:
         if any(isinstance(value, UnevaluatedSum) for value in values):
@@ -192,26 +324,24 @@ class Translator:
                 if isinstance(value, UnevaluatedSum):
                     terms.extend((coefficient * own, term) for own, term in value.terms)
                 else:
-                    terms.append((coefficient, self._made_plain(value, write)))
-            return UnevaluatedSum(tuple(terms))
+                    terms.append((coefficient, write.widened(self.made_plain(value, write))))
+            return UnevaluatedSum(tuple(terms), block.element_type_of(op.result.type))
         total: Value | None = None
         for coefficient, value in zip(op.coefficients, values, strict=True):
-            significand = self._significand(value, write)
-            if coefficient != _ONE:
-                significand = write(block.LinearOp([(coefficient, significand)]))
-            term = self._pair(significand, exponents_of(value))
+            term = self._multiple(coefficient, value, write)
             total = term if total is None else self._add(total, term, write)
         assert total is not None
         return total
 
-    def _shift(self, item: SSAValue, shift: UnevaluatedSum, write: Writer) -> SSAValue:
-        """One subtraction for each term. A term of -inf (a row that is masked everywhere) shifts by nothing."""
+    def _shift(
+        self, op: block.BlockVectorOp, item: SSAValue, shift: UnevaluatedSum, write: Writer
+    ) -> SSAValue:
+        """One subtraction for each term. A term of -inf (all of a row is masked) shifts by nothing."""
+        result = write.widened(item)
         for coefficient, term in shift.terms:
-            vector = write.finite(term)
-            if coefficient != _ONE:
-                vector = write(block.LinearOp([(coefficient, vector)]))
-            item = write(block.RowShiftOp(item, vector), "shifted")
-        return item
+            vector = write.multiple(coefficient, write.finite(term))
+            result = write(type(op)(result, vector), "shifted")
+        return write.as_type(result, block.element_type_of(item.type))
 
     # Maps
 
@@ -230,61 +360,31 @@ class Translator:
             known = self.known[value]
             if isinstance(known, Pair):
                 significand = argument(known.significand, old.name_hint)
-                self.known[old] = Pair(significand, ((argument(known.exponents[0][0], "exponent"), 1),))
+                exponents = tuple(
+                    (argument(exponent, "exponent"), count) for exponent, count in known.exponents
+                )
+                self.known[old] = Pair(significand, exponents)
             else:
                 assert isinstance(known, SSAValue)
                 self.known[old] = argument(known, old.name_hint)
         self._body(op.body.block, inner)
-        results = _Results(op, Writer(inner, op))
+        results = Results(self.made_plain, Writer(inner, op))
         for value, kind, old in zip(op.yield_op.arguments, op.result_kinds, op.results_, strict=True):
-            results.take(self.known[value], kind, old, self)
+            results.take(self.known[value], kind, old)
         inner.add_op(block.YieldOp(*results.yielded))
         new = block.MapOp(op.dim_name, inputs, results.kinds, Region(inner), results.pivots)
         new.attributes.update(op.attributes)
         write(new)
-        results.give(new, self.known)
-
-    def made_plain(self, value: Value, write: Writer) -> SSAValue:
-        """A plain value for any other."""
-        return self._made_plain(value, write)
+        self.known.update(results.given(new))
 
 
-class _Results:
-    """Collects what the translated body of a map yields."""
+def _evaluated(value: UnevaluatedSum, write: Writer) -> SSAValue:
+    if len(value.terms) == 1 and value.terms[0][0] == _ONE:
+        return value.terms[0][1]
+    return write(block.LinearOp(value.terms), "sum")
 
-    def __init__(self, op: block.MapOp, write: Writer):
-        self.write = write
-        self.yielded: list[SSAValue] = []
-        self.kinds: list[Kind] = []
-        self.pivots: list[int | None] = []
-        self._exponents: dict[tuple[Kind, tuple[tuple[SSAValue, int], ...]], int] = {}
-        self._plan: list[tuple[SSAValue, int, int | None]] = []
 
-    def _yield(self, value: SSAValue, kind: Kind, pivot: int | None = None) -> int:
-        self.yielded.append(value)
-        self.kinds.append(kind)
-        self.pivots.append(pivot)
-        return len(self.yielded) - 1
-
-    def take(self, value: Value, kind: Kind, old: SSAValue, translator: Translator) -> None:
-        if not isinstance(value, Pair) or kind in (Kind.Max, Kind.Min):
-            self._plan.append((old, self._yield(translator.made_plain(value, self.write), kind), None))
-            return
-        key = kind, tuple(sorted(value.exponents, key=lambda pair: id(pair[0])))
-        if key not in self._exponents:
-            exponent = value.exponents[0][0] if kind is Kind.Stack else self.write.exponent(value.exponents)
-            self._exponents[key] = self._yield(exponent, Kind.Max if kind is Kind.Sum else kind)
-        exponent_index = self._exponents[key]
-        index = self._yield(value.significand, kind, exponent_index if kind is Kind.Sum else None)
-        self._plan.append((old, index, exponent_index))
-
-    def give(self, new: block.MapOp, known: dict[SSAValue, Value]) -> None:
-        for old, index, exponent in self._plan:
-            result = new.results_[index]
-            result.name_hint = old.name_hint
-            if exponent is None:
-                known[old] = result
-            else:
-                top = new.results_[exponent]
-                top.name_hint = "top" if new.result_kinds[exponent] is Kind.Max else "exponent"
-                known[old] = Pair(result, ((top, 1),))
+def _sum_op(a: SSAValue, b: SSAValue) -> Operation:
+    return (
+        block.AddOp(a, b) if isinstance(a.type, block.BlockType) else block.LinearOp([(_ONE, a), (_ONE, b)])
+    )

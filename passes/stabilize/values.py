@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
+from ...dialects.array.core import bit_width
 from ...dialects.block import CoefficientAttr
 from ...dialects.scalar_builder import ScalarBuilder
 
@@ -20,7 +22,11 @@ Exponents = tuple[tuple[SSAValue, int], ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """significand · exp(Σ kᵢ·eᵢ), with an exponent eᵢ for each row; items, or lists of items, in either tier."""
+    """significand · exp(Σ kᵢ·eᵢ), with an exponent eᵢ for each row; items, or lists of items, in either tier.
+
+    Without exponents, it is an exponential that is bounded already, or a sum of such: 0 where everything is
+    masked. Exponents are f32 at least, whatever the significand is.
+    """
 
     significand: SSAValue
     exponents: Exponents
@@ -28,9 +34,13 @@ class Pair:
 
 @dataclass(frozen=True)
 class UnevaluatedSum:
-    """A vector that is kept as the terms of its sum, the exponents first: their rounding must not meet the logarithm's."""
+    """A vector that is kept as the terms of its sum, in f32 at least; `element_type` is its own.
+
+    The exponents come first: their rounding must not meet the logarithm's.
+    """
 
     terms: tuple[tuple[CoefficientAttr, SSAValue], ...]
+    element_type: Attribute
 
 
 Value: TypeAlias = SSAValue | Pair | UnevaluatedSum
@@ -47,6 +57,17 @@ def combined(*parts: tuple[Exponents, int]) -> Exponents:
 
 def exponents_of(value: Value) -> Exponents:
     return value.exponents if isinstance(value, Pair) else ()
+
+
+def dims_of(item: SSAValue) -> tuple[str, ...]:
+    """The dims of the axes of an item."""
+    assert isinstance(item.type, block.ItemType)
+    return item.type.dims
+
+
+def wide(element_type: Attribute) -> Attribute:
+    """The type in which exponents and exponentials are computed: f32 for 16-bit types."""
+    return f32 if bit_width(element_type) < 32 else element_type
 
 
 Scalars = Callable[[ScalarBuilder, list[SSAValue]], SSAValue]
@@ -67,27 +88,45 @@ class Writer:
             op.results[0].name_hint = hint
         return op.results[0]
 
-    def elementwise(self, inputs: Iterable[SSAValue], like: SSAValue, hint: str, scalars: Scalars) -> SSAValue:
-        """An element-wise operator over `inputs` whose result has the type of `like`."""
+    def elementwise(
+        self, inputs: Iterable[SSAValue], type: Attribute, hint: str | None, scalars: Scalars
+    ) -> SSAValue:
+        """An element-wise operator over `inputs` whose result has the type `type`."""
         operands = list(inputs)
         body = block.scalar_block(operands)
         for argument, operand in zip(body.args, operands, strict=True):
             argument.name_hint = operand.name_hint
         builder = ScalarBuilder(Builder(InsertPoint.at_end(body)))
         body.add_op(block.YieldOp(scalars(builder, list(body.args))))
-        assert isinstance(like.type, block.ItemType)
-        return self(block.ElementwiseOp(operands, Region(body), like.type), hint)
+        assert isinstance(type, block.ItemType)
+        return self(block.ElementwiseOp(operands, Region(body), type), hint)
 
     def as_type(self, item: SSAValue, element_type: Attribute) -> SSAValue:
         """The item in another float type."""
         if block.element_type_of(item.type) == element_type:
             return item
-        assert isinstance(item.type, block.ItemType)
-        body = block.scalar_block([item])
-        builder = ScalarBuilder(Builder(InsertPoint.at_end(body)))
-        body.add_op(block.YieldOp(builder.convert(body.args[0], element_type)))
-        type = block.item_type(item.type.dims, element_type)
-        return self(block.ElementwiseOp([item], Region(body), type), item.name_hint)
+        type = block.item_type(dims_of(item), element_type)
+        return self.elementwise(
+            [item], type, item.name_hint, lambda to, args: to.convert(args[0], element_type)
+        )
+
+    def widened(self, item: SSAValue) -> SSAValue:
+        """The item in the type in which exponents are computed."""
+        return self.as_type(item, wide(block.element_type_of(item.type)))
+
+    def uniform(self, value: float, like: SSAValue, hint: str) -> SSAValue:
+        """An item like another one, all of whose elements are one number."""
+        type = block.element_type_of(like.type)
+        return self.elementwise([], like.type, hint, lambda to, _: to.constant(value, type))
+
+    def negated(self, item: SSAValue) -> SSAValue:
+        return self(block.LinearOp([(CoefficientAttr(-1), item)]), "neg")
+
+    def multiple(self, coefficient: CoefficientAttr, item: SSAValue) -> SSAValue:
+        """The item times a coefficient; itself for 1."""
+        return item if coefficient == CoefficientAttr(1) else self(block.LinearOp([(coefficient, item)]))
+
+    # Exponents
 
     def finite(self, exponent: SSAValue) -> SSAValue:
         """The exponent, or 0 where it is -inf: a row of nothing but -inf is shifted by nothing."""
@@ -97,22 +136,43 @@ class Writer:
             masked = to.insert(arith.CmpfOp(args[0], minus_infinity, "oeq"))
             return to.select(masked, to.constant(0.0, args[0].type), args[0])
 
-        return self.elementwise([exponent], exponent, "pivot", scalars)
+        return self.elementwise([exponent], exponent.type, "pivot", scalars)
 
-    def ones(self, like: SSAValue) -> SSAValue:
-        return self.elementwise([], like, "one", lambda to, _: to.constant(1.0, block.element_type_of(like.type)))
+    def exponent(self, exponents: Exponents) -> SSAValue:
+        """Σ kᵢ·eᵢ as one item; equal exponents have cancelled already. NaN where -inf meets -inf."""
+        (first, count), *others = exponents
+        if count == 1 and not others:
+            return first
+        rows = max((dims_of(value) for value, _ in exponents), key=len)
+        terms = [(CoefficientAttr(count), self.spread(value, rows)) for value, count in exponents]
+        return self(block.LinearOp(terms), "exponent")
 
-    def zeros(self, like: SSAValue) -> SSAValue:
-        return self.elementwise([], like, "zero", lambda to, _: to.constant(0.0, block.element_type_of(like.type)))
+    def settled(self, pair: Pair) -> SSAValue:
+        """The exponent of each row of a pair, to be compared with others.
 
-    def negated(self, item: SSAValue) -> SSAValue:
-        return self(block.LinearOp([(CoefficientAttr(-1), item)]), "neg")
+        It is -inf where exponents of -inf meet: the significand is 0 there, and counts for nothing.
+        """
+        exponent = self.exponent(pair.exponents)
+        if len(pair.exponents) > 1:
 
-    def exp(self, item: SSAValue) -> SSAValue:
-        return self.elementwise([item], item, "exp", lambda to, args: to.insert(math.ExpOp(args[0])))
+            def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+                undefined = to.insert(arith.CmpfOp(args[0], args[0], "uno"))
+                return to.select(undefined, to.constant(float("-inf"), args[0].type), args[0])
 
-    def log(self, item: SSAValue) -> SSAValue:
-        return self.elementwise([item], item, "log", lambda to, args: to.insert(math.LogOp(args[0])))
+            exponent = self.elementwise([exponent], exponent.type, "exponent", scalars)
+        return self.spread(exponent, dims_of(pair.significand)[:1])
+
+    def spread(self, item: SSAValue, dims: tuple[str, ...]) -> SSAValue:
+        """A scalar as a vector over `dims`; a vector over them is one already."""
+        if dims_of(item) == dims:
+            return item
+        type = block.item_type(dims, block.element_type_of(item.type))
+        return self.elementwise([item], type, item.name_hint, lambda _, args: args[0])
+
+    def maximum(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.elementwise([a, b], a.type, "top", lambda to, args: to.maximum(args[0], args[1]))
+
+    # Pairs
 
     def reciprocal_or_zero(self, item: SSAValue) -> SSAValue:
         """1/s, and 0 where s is 0: a row that is masked everywhere is 0, not NaN."""
@@ -122,13 +182,7 @@ class Writer:
             masked = to.insert(arith.CmpfOp(args[0], zero, "oeq"))
             return to.select(masked, zero, to.divide(one, args[0]))
 
-        return self.elementwise([item], item, "inv", scalars)
-
-    def exponent(self, exponents: Exponents) -> SSAValue:
-        """Σ kᵢ·eᵢ as one vector; equal exponents have cancelled already."""
-        if len(exponents) == 1 and exponents[0][1] == 1:
-            return exponents[0][0]
-        return self(block.LinearOp([(CoefficientAttr(count), value) for value, count in exponents]), "exponent")
+        return self.elementwise([item], item.type, "inv", scalars)
 
     def materialized(self, pair: Pair) -> SSAValue:
         """significand · exp(exponent), and 0 where the significand is 0."""
@@ -139,10 +193,11 @@ class Writer:
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
             zero = to.constant(0.0, element_type)
-            value = to.multiply(args[0], to.convert(to.exp(args[1]), element_type))
-            return to.select(to.insert(arith.CmpfOp(args[0], zero, "oeq")), zero, value)
+            value = to.multiply(to.convert(args[0], args[1].type), to.exp(args[1]))
+            masked = to.insert(arith.CmpfOp(args[0], zero, "oeq"))
+            return to.select(masked, zero, to.convert(value, element_type))
 
-        return self.elementwise([pair.significand, exponent], pair.significand, "value", scalars)
+        return self.elementwise([pair.significand, exponent], pair.significand.type, "value", scalars)
 
     def rescaled(self, item: SSAValue, exponent: SSAValue, top: SSAValue) -> SSAValue:
         """s·exp(e - t), with the factor 1 where e = t."""
@@ -151,9 +206,6 @@ class Writer:
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
             equal = to.insert(arith.CmpfOp(args[1], args[2], "oeq"))
             factor = to.select(equal, to.constant(1.0, args[1].type), to.exp(to.subtract(args[1], args[2])))
-            return to.multiply(args[0], to.convert(factor, element_type))
+            return to.convert(to.multiply(to.convert(args[0], factor.type), factor), element_type)
 
-        return self.elementwise([item, exponent, top], item, "rescaled", scalars)
-
-    def maximum(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.elementwise([a, b], a, "top", lambda to, args: to.maximum(args[0], args[1]))
+        return self.elementwise([item, exponent, top], item.type, "rescaled", scalars)

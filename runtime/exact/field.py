@@ -1,49 +1,36 @@
-"""Arithmetic on `Residues`: ring operations, quotients, exponentials, logarithms, extremes, opaque functions."""
+"""Arithmetic on `Residues`: the ring, quotients, exponentials, logarithms, extremes, opaque functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
-from hashlib import blake2b
 from math import log
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...dialects.block import exact
-from .residues import (
+from .hashing import Keys, mix, number_of
+from .marks import (
     NEGATIVE_INFINITY,
     POSITIVE_INFINITY,
     UNDETERMINED,
-    Degree,
-    Residues,
-    Whole,
+    add,
+    add_marked,
     finite,
-    unknown_of,
+    mul,
+    mul_marked,
+    replace_marks,
+    scale_marked,
+    with_infinities,
 )
+from .residues import NO_DEGREE, Degree, Residues, Whole, common_parts, unknown_of
 from .tables import Integers, exponentials, logarithms, matrix_product, moduli, power, reciprocals
-
-Keys = NDArray[np.uint64]
 
 
 class Exhausted(Exception):
     """Exponentials used up every modulus: nothing is left to compare by."""
-
-
-@lru_cache(maxsize=4096)
-def _number_of(text: str) -> int:
-    """A number of 64 bits for a text, the same in every process."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def _mix(values: NDArray[Any], salt: int) -> Keys:
-    """A random-looking number of 64 bits for each element (the finaliser of splitmix64)."""
-    z = values.astype(np.uint64) + np.uint64(salt & (1 << 64) - 1)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 _TIE = np.uint64((1 << 20) - 1)
@@ -110,20 +97,19 @@ class Field:
             if exponent:
                 ln2 = self._symbol("ln 2")
                 value = self.mul(value, ln2 if exponent > 0 else self.reciprocal(ln2))
-            self._numbers[number] = Residues(value.parts, Degree(), value.marked, number)
+            self._numbers[number] = Residues(value.parts, NO_DEGREE, value.marked, number)
         return self._numbers[number]
 
     def _rational(self, number: Fraction) -> Residues:
-        parts = [
-            UNDETERMINED if number.denominator % p == 0 else number.numerator * pow(number.denominator, -1, p) % p
-            for p in self.moduli
-        ]
-        return self._make([np.asarray(part, np.int64) for part in parts], Degree(), True)
+        above, below = number.numerator, number.denominator
+        parts = [UNDETERMINED if below % p == 0 else above * pow(below, -1, p) % p for p in self.moduli]
+        return self._make([np.asarray(part, np.int64) for part in parts], NO_DEGREE, True)
 
     def _symbol(self, name: str) -> Residues:
         """A number known by its name alone, not 0."""
-        start = _number_of(name) ^ self.salt
-        return Residues(tuple(np.asarray(1 + (start >> i) % (p - 1), np.int64) for i, p in enumerate(self.moduli)))
+        start = number_of(name) ^ self.salt
+        numbers = [1 + (start >> i) % (p - 1) for i, p in enumerate(self.moduli)]
+        return Residues(tuple(np.asarray(number, np.int64) for number in numbers))
 
     def mark(self, mark: int) -> Residues:
         """A scalar that is marked."""
@@ -142,7 +128,7 @@ class Field:
 
     def add(self, a: Residues, b: Residues) -> Residues:
         marked = a.marked or b.marked
-        parts = self._each(_add_marked if marked else _add, a, b)
+        parts = self._each(add_marked if marked else add, a, b)
         return self._make(parts, a.degree.plus(b.degree), marked)
 
     def negate(self, a: Residues) -> Residues:
@@ -154,16 +140,16 @@ class Field:
     def mul(self, a: Residues, b: Residues) -> Residues:
         degree, marked = a.degree.times(b.degree), a.marked or b.marked
         if not marked:
-            return self._make(self._each(_mul, a, b), degree, False)
+            return self._make(self._each(mul, a, b), degree, False)
         for value, factor in ((a, b), (b, a)):
             if factor.constant is not None and not factor.marked:
                 sign = (factor.constant > 0) - (factor.constant < 0)
 
                 def scale(p: int, x: Integers, y: Integers, sign: int = sign) -> Integers:
-                    return _scale_marked(p, x, y, sign)
+                    return scale_marked(p, x, y, sign)
 
                 return self._make(self._each(scale, value, factor), degree, True)
-        return self._make(self._each(_mul_marked, a, b), degree, True)
+        return self._make(self._each(mul_marked, a, b), degree, True)
 
     def power(self, a: Residues, exponent: int) -> Residues:
         """a to an integer power; infinities give an undetermined result."""
@@ -172,10 +158,11 @@ class Field:
         degree = Degree(a.degree.numerator * exponent, a.degree.denominator * exponent)
         if exponent == 1:
             return a
-        if not a.marked:
-            return self._make(self._each(lambda p, x: power(x, exponent, p), a), degree, False)
-        parts = self._each(lambda p, x: np.where(x < 0, UNDETERMINED, power(finite(x), exponent, p)), a)
-        return self._make(parts, degree, True)
+
+        def raise_(p: int, x: Integers) -> Integers:
+            return np.where(x < 0, UNDETERMINED, power(finite(x), exponent, p))
+
+        return self._make(self._each(raise_, a), degree, a.marked)
 
     def reciprocal(self, a: Residues) -> Residues:
         """1/a; undetermined where a is 0."""
@@ -202,7 +189,7 @@ class Field:
             def found(mark: int) -> NDArray[np.bool_]:
                 return np.asarray((x == mark).any(axis=axes, keepdims=keepdims))
 
-            return _with_infinities(
+            return with_infinities(
                 add_up(p, finite(x)), found(NEGATIVE_INFINITY), found(POSITIVE_INFINITY), found(UNDETERMINED)
             )
 
@@ -216,8 +203,9 @@ class Field:
             product = matrix_product(finite(x), finite(y), p) if marked else matrix_product(x, y, p)
             if not marked:
                 return product
-            spoilt = (x < 0).any(axis=-1)[..., :, None] | (y < 0).any(axis=-2)[..., None, :]
-            return np.where(spoilt, UNDETERMINED, product)
+            rows = np.asarray((x < 0).any(axis=-1, keepdims=True))
+            columns = np.asarray((y < 0).any(axis=-2, keepdims=True))
+            return np.where(rows | columns, UNDETERMINED, product)
 
         return self._make(self._each(multiply, a, b), a.degree.times(b.degree), marked)
 
@@ -232,7 +220,7 @@ class Field:
             if x is None:
                 return None
             result = exponentials(self.moduli[i], self.moduli[i + 1])[finite(x) if a.marked else x]
-            return _replace(result, x, {NEGATIVE_INFINITY: 0}) if a.marked else result
+            return replace_marks(result, x, {NEGATIVE_INFINITY: 0}) if a.marked else result
 
         return self._make([raised(i) for i in range(len(a.parts))], Degree(1), a.marked)
 
@@ -247,7 +235,9 @@ class Field:
                 return None
             result = logarithms(self.moduli[i - 1], self.moduli[i])[finite(x)]
             result = np.where(x == 0, UNDETERMINED, result)
-            return _replace(np.where(zero, NEGATIVE_INFINITY, result), x, {NEGATIVE_INFINITY: UNDETERMINED})
+            return replace_marks(
+                np.where(zero, NEGATIVE_INFINITY, result), x, {NEGATIVE_INFINITY: UNDETERMINED}
+            )
 
         return self._make([lowered(i) for i in range(len(a.parts))], Degree(1), True)
 
@@ -258,10 +248,10 @@ class Field:
 
         Meaningless for undetermined elements.
         """
-        key = _mix(a.leading, self.order_salt + a.first) & ~_TIE
+        key = mix(a.leading, self.order_salt + a.first) & ~_TIE
         for index, part in enumerate(a.parts[a.first + 1 :]):
             if part is not None:  # breaks the ties of elements whose leading residues are equal
-                key = key ^ (_mix(part, self.order_salt - index) & _TIE)
+                key = key ^ (mix(part, self.order_salt - index) & _TIE)
         key = (key >> np.uint64(1)) + np.uint64(1)
         if a.marked:
             key = np.where(a.leading == NEGATIVE_INFINITY, np.uint64(0), key)
@@ -272,7 +262,7 @@ class Field:
         """Along the last axis, the element that comes last (or first) in the random order."""
         keys = self.order(a)
         chosen = np.expand_dims(keys.argmax(axis=-1) if largest else keys.argmin(axis=-1), -1)
-        spoilt = (a.leading == UNDETERMINED).any(axis=-1) if a.marked else None
+        spoilt = np.asarray((a.leading == UNDETERMINED).any(axis=-1)) if a.marked else None
 
         def pick(p: int, x: Integers) -> Integers:
             found = np.take_along_axis(x, chosen, axis=-1)[..., 0]
@@ -301,14 +291,16 @@ class Field:
 
     def is_zero(self, a: Residues) -> NDArray[np.bool_]:
         """Where an element is 0 modulo every prime, as a number that is 0 is."""
-        return reduce(np.logical_and, [part == 0 for part in a.parts if part is not None])
+        zeros: list[NDArray[np.bool_]] = [part == 0 for part in a.parts if part is not None]
+        return reduce(np.logical_and, zeros)
 
     def compare(self, a: Residues, b: Residues) -> tuple[Whole, Whole]:
         """Whether a < b, by the random order (exactly for two constants), and whether a = b."""
         if a.constant is not None and b.constant is not None:
-            shape = np.broadcast_shapes(a.shape, b.shape)
-            return Whole(np.full(shape, a.constant < b.constant)), Whole(np.full(shape, a.constant == b.constant))
-        common = [(x, y) for x, y in zip(a.parts, b.parts, strict=True) if x is not None and y is not None]
+            order = (a.constant > b.constant) - (a.constant < b.constant)
+            orders = np.full(np.broadcast_shapes(a.shape, b.shape), order)
+            return Whole(orders < 0), Whole(orders == 0)
+        common = common_parts(a, b)
         if not common:
             raise Exhausted
         undetermined = [(x == UNDETERMINED) | (y == UNDETERMINED) for x, y in common]
@@ -328,22 +320,22 @@ class Field:
 
     def hashes(self, name: str, values: Sequence[Residues | Whole]) -> tuple[Keys, NDArray[np.bool_] | None]:
         """A random-looking number for each tuple of elements, and where nothing is known of it."""
-        keys: Any = np.uint64(_number_of(name) ^ self.salt)
+        keys: Keys = np.asarray(number_of(name) ^ self.salt, np.uint64)
         unknown = unknown_of(*(value for value in values if isinstance(value, Whole)))
         for value in values:
             if isinstance(value, Whole):
-                keys = _mix(_mix(value.values.astype(np.int64), self.salt) + keys, 1)
+                keys = mix(mix(value.values.astype(np.int64), self.salt), keys)
                 continue
             self._note(value)
-            keys = _mix(_mix(value.leading, self.salt + 2 * value.first) + keys, 2)
+            keys = mix(mix(value.leading, self.salt + 1 + value.first), keys)
             if value.marked:
                 spoilt = value.leading == UNDETERMINED
                 unknown = spoilt if unknown is None else unknown | spoilt
-        return np.asarray(keys), unknown
+        return keys, unknown
 
     def from_hashes(self, keys: Keys, unknown: NDArray[np.bool_] | None) -> Residues:
         """Numbers in every modulus, from hashes."""
-        parts = [(_mix(keys, i) % np.uint64(p)).astype(np.int64) for i, p in enumerate(self.moduli)]
+        parts = [(mix(keys, i) % np.uint64(p)).astype(np.int64) for i, p in enumerate(self.moduli)]
         if unknown is not None:
             parts = [np.where(unknown, UNDETERMINED, part) for part in parts]
         return Residues(tuple(parts), Degree(1), unknown is not None)
@@ -351,50 +343,3 @@ class Field:
     def opaque(self, name: str, *values: Residues | Whole) -> Residues:
         """A function of which nothing is known but that equal arguments give equal results."""
         return self.from_hashes(*self.hashes(name, values))
-
-
-def _replace(result: Integers, x: Integers, marks: dict[int, int]) -> Integers:
-    """`result`, with the marks of `x` carried over; `marks` says what some of them become."""
-    for mark in (NEGATIVE_INFINITY, POSITIVE_INFINITY, UNDETERMINED):
-        result = np.where(x == mark, marks.get(mark, mark), result)
-    return result
-
-
-def _with_infinities(
-    result: Integers,
-    negative: NDArray[np.bool_],
-    positive: NDArray[np.bool_],
-    undetermined: NDArray[np.bool_],
-) -> Integers:
-    result = np.where(negative, NEGATIVE_INFINITY, result)
-    result = np.where(positive, POSITIVE_INFINITY, result)
-    return np.where(undetermined | (negative & positive), UNDETERMINED, result)
-
-
-def _add(p: int, x: Integers, y: Integers) -> Integers:
-    total = x + y
-    return total - (total >= p) * p
-
-
-def _add_marked(p: int, x: Integers, y: Integers) -> Integers:
-    return _with_infinities(
-        _add(p, finite(x), finite(y)),
-        (x == NEGATIVE_INFINITY) | (y == NEGATIVE_INFINITY),
-        (x == POSITIVE_INFINITY) | (y == POSITIVE_INFINITY),
-        (x == UNDETERMINED) | (y == UNDETERMINED),
-    )
-
-
-def _mul(p: int, x: Integers, y: Integers) -> Integers:
-    return x * y % p
-
-
-def _mul_marked(p: int, x: Integers, y: Integers) -> Integers:
-    # Nothing is known of a number's sign, so that an infinity spoils the product.
-    return np.where((x < 0) | (y < 0), UNDETERMINED, finite(x) * finite(y) % p)
-
-
-def _scale_marked(p: int, x: Integers, factor: Integers, sign: int) -> Integers:
-    flipped = {NEGATIVE_INFINITY: POSITIVE_INFINITY, POSITIVE_INFINITY: NEGATIVE_INFINITY}
-    lost = {NEGATIVE_INFINITY: UNDETERMINED, POSITIVE_INFINITY: UNDETERMINED}
-    return _replace(finite(x) * factor % p, x, {1: {}, -1: flipped}.get(sign, lost))

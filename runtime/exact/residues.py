@@ -7,19 +7,16 @@ computed from them. An undetermined element is never compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .tables import Integers
-
-NEGATIVE_INFINITY = -1
-POSITIVE_INFINITY = -2
-UNDETERMINED = -3
 
 View: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 """Moves elements of an array, or repeats them, and computes nothing."""
@@ -61,6 +58,10 @@ class Degree(NamedTuple):
         return self.numerator + self.denominator
 
 
+NO_DEGREE = Degree()
+"""Of a constant."""
+
+
 @dataclass(frozen=True, eq=False)
 class Residues:
     """An array of numbers, as one array of residues for each modulus; None where that one is used up.
@@ -70,7 +71,7 @@ class Residues:
     """
 
     parts: tuple[Integers | None, ...]
-    degree: Degree = Degree()
+    degree: Degree = NO_DEGREE
     marked: bool = False
     constant: Fraction | None = None
 
@@ -124,6 +125,24 @@ def unknown_of(*values: Whole) -> NDArray[np.bool_] | None:
     return found
 
 
-def finite(part: Integers) -> Integers:
-    """Residues, with 0 in the place of marks."""
-    return np.maximum(part, 0)
+def joined(values: Sequence[Value], join: Callable[[list[NDArray[Any]]], NDArray[Any]]) -> Value:
+    """One array from several of one kind; `join` does it for the arrays of residues, and the like."""
+    whole = [value for value in values if isinstance(value, Whole)]
+    if whole:
+        assert len(whole) == len(values)
+        unknown = None
+        if any(value.unknown is not None for value in whole):
+            unknown = join([np.zeros(v.shape, np.bool_) if v.unknown is None else v.unknown for v in whole])
+        return Whole(join([value.values for value in whole]), unknown)
+    residues = [value for value in values if isinstance(value, Residues)]
+    parts: list[Integers | None] = []
+    for column in zip(*(value.parts for value in residues), strict=True):
+        present = [part for part in column if part is not None]
+        parts.append(join(list(present)) if len(present) == len(column) else None)
+    degree = reduce(Degree.either, (value.degree for value in residues))
+    return Residues(tuple(parts), degree, any(value.marked for value in residues))
+
+
+def common_parts(a: Residues, b: Residues) -> list[tuple[Integers, Integers]]:
+    """The residues of two arrays for each modulus that both have."""
+    return [(x, y) for x, y in zip(a.parts, b.parts, strict=True) if x is not None and y is not None]

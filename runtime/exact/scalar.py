@@ -20,7 +20,8 @@ from ...dialects.block import exact
 from ...dialects.scalar import EXACT_ATTRIBUTE, INDEX_OPS, is_float
 from ..scalar_semantics import SCALAR_FUNCTIONS, InterpreterError, evaluate_scalar_op, numpy_dtype, to_dtype
 from .field import Field
-from .residues import NEGATIVE_INFINITY, POSITIVE_INFINITY, UNDETERMINED, Residues, Value, Whole, unknown_of
+from .marks import NEGATIVE_INFINITY, POSITIVE_INFINITY, UNDETERMINED
+from .residues import Residues, Value, Whole, unknown_of
 
 Meaning: TypeAlias = Callable[..., Residues]
 """(field, *operands) -> result."""
@@ -51,8 +52,20 @@ def _ln2(field: Field) -> Residues:
     return field.number(rational)
 
 
-def _one_more(field: Field, x: Residues) -> Residues:
-    return field.add(x, field.number(1))
+def _exp2(field: Field, x: Residues) -> Residues:
+    return field.exp(field.mul(x, _ln2(field)))
+
+
+def _expm1(field: Field, x: Residues) -> Residues:
+    return field.sub(field.exp(x), field.number(1))
+
+
+def _log2(field: Field, x: Residues) -> Residues:
+    return field.divide(field.log(x), _ln2(field))
+
+
+def _log1p(field: Field, x: Residues) -> Residues:
+    return field.log(field.add(x, field.number(1)))
 
 
 def _rsqrt(field: Field, x: Residues) -> Residues:
@@ -110,11 +123,11 @@ MEANINGS: Mapping[str, Meaning] = {
     "arith.extf": _same,
     "arith.truncf": _same,
     "math.exp": Field.exp,
-    "math.exp2": lambda field, x: field.exp(field.mul(x, _ln2(field))),
-    "math.expm1": lambda field, x: field.sub(field.exp(x), field.number(1)),
+    "math.exp2": _exp2,
+    "math.expm1": _expm1,
     "math.log": Field.log,
-    "math.log2": lambda field, x: field.divide(field.log(x), _ln2(field)),
-    "math.log1p": lambda field, x: field.log(_one_more(field, x)),
+    "math.log2": _log2,
+    "math.log1p": _log1p,
     "math.sqrt": _sqrt,
     "math.rsqrt": _rsqrt,
     "math.powf": _powf,
@@ -193,8 +206,7 @@ def evaluate_scalar(field: Field, op: Operation, operands: Sequence[Value]) -> V
     whole = [value for value in operands if isinstance(value, Whole)]
     if len(whole) != len(operands) or is_float(op.results[0].type):
         raise InterpreterError(f"'{op.name}' has no meaning in the exact check", op)
-    values = np.broadcast_arrays(*(value.values for value in whole)) if whole else []
-    return Whole(evaluate_scalar_op(op, values, float64=True), unknown_of(*whole))
+    return Whole(evaluate_scalar_op(op, [v.values for v in whole], float64=True), unknown_of(*whole))
 
 
 def evaluate_region(

@@ -90,16 +90,20 @@ def evaluate(
 
 
 def as_declared(type: Attribute, value: Value, float64: bool) -> Value:
-    """A value in the element type of an argument; of a list over a dim that is gone, its element."""
-    if isinstance(type, block.ListType):
-        assert isinstance(value, list)
-        return [as_declared(type.element, part, float64) for part in value]
+    """A value in the element type of an argument; levels of lists that the type lost have one element each."""
     if isinstance(value, list):
-        (value,) = value
-        return as_declared(type, value, float64)
+        if len(value) == 1 and depth(value) > (len(type.dims) if isinstance(type, block.ListType) else 0):
+            return as_declared(type, value[0], float64)
+        assert isinstance(type, block.ListType)
+        return [as_declared(type.element, part, float64) for part in value]
     tensor = cast("TensorType[Attribute]", type)
     element_type = tensor.element_type if isinstance(type, TensorType) else block.element_type_of(type)
     return value.astype(numpy_dtype(element_type, float64))
+
+
+def depth(value: Value) -> int:
+    """How deep lists nest."""
+    return 1 + depth(value[0]) if isinstance(value, list) else 0
 
 
 def flat(value: Value) -> list[Array]:
@@ -122,6 +126,8 @@ def difference(actual: Sequence[Value], expected: Sequence[Value]) -> float:
 
 
 def _difference(got: Array, wanted: Array) -> float:
+    if np.array_equal(got, wanted):
+        return 0.0
     same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
     finite = np.isfinite(got) & np.isfinite(wanted)
     if not np.all(same | finite):

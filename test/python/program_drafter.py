@@ -209,8 +209,8 @@ class Drafter:
         """Write an `array.elementwise` over float operands, called %p, %q, %r in its region."""
         names = ("%p", "%q", "%r")
         if shape is None:
-            shape = _broadcast(*(operand.shape for operand in operands))
-            assert shape is not None
+            # A value may have more elements than a broadcast may give it.
+            shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         pairs = ", ".join(f"{n} = %{v.name}" for n, v in zip(names, operands, strict=False))
         results = ", ".join([self.type_of(shape)] * len(scalar.yields))
         body = [re.sub(r"\bT\b", self.element_type, line) for line in scalar.lines]

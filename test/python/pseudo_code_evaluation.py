@@ -23,7 +23,8 @@ Array = NDArray[Any]
 class Item:
     """An array with a dim for each axis; operations match axes by their dims.
 
-    What is made of indices only has no order of its axes yet, and takes that of what it is combined with.
+    What is made of indices and numbers only has no order of its axes yet, and takes that of what it is
+    combined with.
     """
 
     def __init__(self, dims: Sequence[str], data: Any, *, ordered: bool = True):
@@ -42,15 +43,19 @@ class Item:
         return data[tuple(slice(None) if dim in own else None for dim in dims)]
 
 
+def as_item(value: Any) -> Item:
+    return value if isinstance(value, Item) else Item((), value, ordered=False)
+
+
 def broadcast(function: Callable[..., Array]) -> Callable[..., Item]:
     """A function of scalars on items and numbers."""
 
     def on_items(*operands: Any) -> Item:
-        items = [value if isinstance(value, Item) else Item((), value) for value in operands]
+        items = [as_item(value) for value in operands]
         by_order = sorted(items, key=lambda item: (not item.ordered, -len(item.dims)))
         dims = tuple(dict.fromkeys(dim for item in by_order for dim in item.dims))
-        ordered = any(item.ordered and item.dims for item in items)
-        return Item(dims, function(*(item.along(dims) for item in items)), ordered=ordered)
+        data = function(*(item.along(dims) for item in items))
+        return Item(dims, data, ordered=any(item.ordered for item in items))
 
     return on_items
 
@@ -66,7 +71,7 @@ Item.__neg__ = broadcast(operator.neg)  # pyright: ignore
 def per_element(axes: Sequence[Item], value: Any) -> Item:
     """An item with these axes, from a function of their indices."""
     dims = [dim for index in axes for dim in index.dims]
-    item = value if isinstance(value, Item) else Item((), value)
+    item = as_item(value)
     return Item(dims, np.broadcast_to(item.along(dims), [index.data.size for index in axes if index.dims]))
 
 
@@ -109,7 +114,10 @@ Axis: TypeAlias = Sequence[tuple[str, Item | None]]
 Positions: TypeAlias = list[Item]
 
 UNARY: dict[str, Callable[..., Array]] = {
-    **{name: getattr(np, name) for name in ("exp", "log", "tanh", "sqrt", "abs", "sin", "cos", "log1p", "floor", "ceil")},
+    **{
+        name: getattr(np, name)
+        for name in ("exp", "log", "tanh", "sqrt", "abs", "sin", "cos", "log1p", "floor", "ceil")
+    },
     "erf": gelu_erf,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
@@ -121,7 +129,15 @@ UNARY: dict[str, Callable[..., Array]] = {
 }
 FUNCTIONS: dict[str, Any] = {
     **{name: broadcast(function) for name, function in UNARY.items()},
-    **{"dot": dot, "outer": outer, "inf": np.inf, "pi": np.pi, "NEST": product, "FOLD": fold, "PER": per_element},
+    **{
+        "dot": dot,
+        "outer": outer,
+        "inf": np.inf,
+        "pi": np.pi,
+        "NEST": product,
+        "FOLD": fold,
+        "PER": per_element,
+    },
     **{"row_sum": reduced(np.sum), "row_max": reduced(np.max), "row_min": reduced(np.min)},
     **{"row_scale": along(0, operator.mul), "row_shift": along(0, operator.add)},
     **{"col_scale": along(1, operator.mul), "col_shift": along(1, operator.add)},
@@ -142,14 +158,15 @@ class Machine:
     def __init__(self, extents: Mapping[str, int], batch: set[str], size: int):
         self.extents, self.batch, self.size = extents, batch, size
         self.arrays: dict[str, Array] = {}
-        self.lists: dict[str, dict[Any, tuple[Positions, Item]]] = {}
+        self.lists: dict[str, dict[Any, Item]] = {}
+        self.boxes: dict[str, list[tuple[Positions, Item]]] = {}
 
     def blocks(self, dim: str) -> Iterator[Item]:
         """The indices of each block of a dim; those of a batch dim are single numbers."""
         indices = np.arange(self.extents[dim])
         for start in range(0, len(indices), 1 if dim in self.batch else self.size):
             block = Item((dim,), indices[start : start + self.size], ordered=False)
-            yield Item((), start) if dim in self.batch else block
+            yield as_item(start) if dim in self.batch else block
 
     def _positions(self, axes: Sequence[Axis]) -> Positions:
         """The positions along each axis: row-major over a product of dims."""
@@ -158,20 +175,18 @@ class Machine:
             position = Item((), 0)
             for dim, index in parts:
                 index = Item((dim,), np.arange(self.extents[dim])) if index is None else index
-                position = broadcast(operator.add)(broadcast(operator.mul)(position, self.extents[dim]), index)
+                position = broadcast(operator.add)(
+                    broadcast(operator.mul)(position, self.extents[dim]), index
+                )
             assert len(position.dims) <= 1 or len(parts) > 1
             found.append(position)
         return found
 
     def load(self, name: str, *axes: Axis) -> Item:
         positions = self._positions(axes)
-        if name in self.lists:
-            places, item = self.lists[name][_key(positions)]
-            # Another view of a list may call its dims by other names.
-            pairs = zip(places, positions, strict=True)
-            renamed = {a.dims[0]: b.dims[0] for a, b in pairs if len(a.dims) == len(b.dims) == 1}
-            return Item([renamed.get(dim, dim) for dim in item.dims], item.data)
-        box = self.arrays[name][_box(positions)]
+        if name[0].isupper():
+            return self.lists[name][_key(positions)]
+        box = self.assembled(name)[_box(positions)]
         dims = [dim for position in positions for dim in position.dims]
         shape = [extent for position in positions for extent in position.data.shape]
         return Item(dims, box.reshape(shape))
@@ -180,29 +195,50 @@ class Machine:
         positions = self._positions(axes)
 
         def put(value: Any) -> None:
-            item = value if isinstance(value, Item) else Item((), value)
+            item = as_item(value)
             dims = [dim for position in positions for dim in position.dims]
             shape = [extent for position in positions for extent in position.data.shape]
-            if {*item.dims} <= {*dims} and (not item.ordered or {*item.dims} != {*dims}):
+            if not item.ordered:
                 item = Item(dims, np.broadcast_to(item.along(dims), shape))  # where the place tells the axes
             if name not in self.arrays:
-                self.lists.setdefault(name, {})[_key(positions)] = positions, item
+                self.lists.setdefault(name, {})[_key(positions)] = item
+                if name[0].islower():
+                    self.boxes.setdefault(name, []).append((positions, item))
                 return
             self.arrays[name][_box(positions)] = item.along(dims).reshape([p.data.size for p in positions])
 
         return put
 
-    def assembled(self) -> dict[str, Array]:
-        """All arrays, and what is stored in other lists as arrays."""
-        found = dict(self.arrays)
-        for name, blocks in self.lists.items():
-            shape = [max(int(p[i].data.max()) for p, _ in blocks.values()) + 1 for i in range(len(next(iter(blocks))))]
-            array = found[name] = np.full(shape, np.nan)
-            for positions, item in blocks.values():
+    def view(self, name: str, axes: Sequence[str], source: str, source_axes: Sequence[str]) -> None:
+        """Another name for an array, whose axes may be split, merged and permuted."""
+        own, others = ([dim for axis in text for dim in axis.split("*")] for text in (axes, source_axes))
+        split = self.assembled(source).reshape([self.extents.get(dim, 1) for dim in others if dim != "0"])
+        order = [[dim for dim in others if dim != "0"].index(dim) for dim in own if dim != "0"]
+        shape = [prod(self.extents.get(dim, 1) for dim in axis.split("*")) for axis in axes]
+        self.arrays[name] = split.transpose(order).reshape(shape)
+
+    def assembled(self, name: str) -> Array:
+        """An array, also where the program's head does not tell its shape."""
+        if name not in self.arrays:
+            boxes = self.boxes[name]
+            axes = zip(*(positions for positions, _ in boxes), strict=True)
+            array = np.full([max(int(p.data.max()) for p in axis) + 1 for axis in axes], np.nan)
+            for positions, item in boxes:
                 dims = [dim for position in positions for dim in position.dims]
-                if {*item.dims} <= {*dims}:
-                    array[_box(positions)] = item.along(dims).reshape([p.data.size for p in positions])
-        return found
+                array[_box(positions)] = item.along(dims).reshape([p.data.size for p in positions])
+            self.arrays[name] = array
+        return self.arrays[name]
+
+
+class Arrays(dict[str, Array]):
+    """The names that an array operation may use."""
+
+    def __init__(self, machine: Machine):
+        super().__init__()
+        self.machine = machine
+
+    def __missing__(self, name: str) -> Array:
+        return ARRAYS[name] if name in ARRAYS else self.machine.assembled(name)
 
 
 def _key(positions: Positions) -> Any:
@@ -237,13 +273,17 @@ def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[
         if "array." in line or re.fullmatch(r"\w+ += \w+\[[\d:, ]+\]", line):
             exec("\n".join(code), variables)
             code.clear()
-            exec(line.replace("array.", "array_"), dict(ARRAYS), arrays := machine.assembled())
-            machine.arrays[line.split()[0]] = arrays[line.split()[0]]
+            exec(line.replace("array.", "array_"), {}, made := Arrays(machine))
+            machine.arrays |= made
+        elif view := re.fullmatch(r"view (\w+)(?:\[(.*)\])? = (\w+)(?:\[(.*)\])?", line):
+            exec("\n".join(code), variables)
+            code.clear()
+            axes, source_axes = (text.split(", ") if text else [] for text in (view[2], view[4]))
+            machine.view(view[1], axes, view[3], source_axes)
         else:
             code.append(translator.line(line))
     exec("\n".join(code), variables)
-    arrays = machine.assembled()
-    return [arrays[name] for name, _ in results]
+    return [machine.assembled(name) for name, _ in results]
 
 
 def _extents(where: str) -> tuple[dict[str, int], set[str]]:
@@ -258,7 +298,10 @@ def _extents(where: str) -> tuple[dict[str, int], set[str]]:
 
 def _signature(header: str) -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]:
     def arrays(text: str) -> list[tuple[str, list[str]]]:
-        return [(name, axes.split(", ") if axes else []) for name, axes in re.findall(r"(\w+)(?:\[([^]]*)\])?", text)]
+        return [
+            (name, axes.split(", ") if axes else [])
+            for name, axes in re.findall(r"(\w+)(?:\[([^]]*)\])?", text)
+        ]
 
     arguments, _, results = header.partition(" -> ")
     return arrays(arguments.partition("(")[2]), arrays(results)

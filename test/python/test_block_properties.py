@@ -104,7 +104,8 @@ def forget(text: str, extents: set[str]) -> str:
 def programs_of_unknown_extents(draw: st.DrawFn) -> ArrayProgram:
     text, inputs = draw(array_program_texts())
     # An extent of 1 is broadcast, an unknown one is not.
-    extents = sorted({extent for shape, _ in _TENSOR.findall(text) for extent in shape.split("x")[:-1]} - {"1"})
+    found = {extent for shape, _ in _TENSOR.findall(text) for extent in shape.split("x")[:-1]}
+    extents = sorted(found - {"1"})
     assume(extents)
     chosen = draw(st.sets(st.sampled_from(extents), min_size=1))
     try:

@@ -213,23 +213,20 @@ def _end(story: Story) -> Iterator[str]:
     assert last is not None
     yield "## What this is"
     yield paragraph(END_FORM)
+    before, after = in_units(story.numbers.bytes, "B"), in_units(last.bytes, "B")
+    again = in_units(last.recomputed_flops, "flop")
     yield paragraph(
-        f"Between the program as given and the last snapshot, what is moved went from "
-        f"{in_units(story.numbers.bytes, 'B')} to {in_units(last.bytes, 'B')}, with blocks of "
-        f"{ASSUMED_BLOCK_SIZE} elements along every dim; {in_units(last.recomputed_flops, 'flop')} are recomputed, "
+        f"Between the program as given and the last snapshot, what is moved went from {before} to {after}, "
+        f"with blocks of {ASSUMED_BLOCK_SIZE} elements along every dim; {again} are recomputed, "
         "for the scores are computed anew for each block of columns of v."
     )
     whole = traced(f"{TO_BLOCKS},block-fuse{{whole=L}}")
     end = whole.last.numbers
     assert end is not None
-    again = (
-        f"recomputes {in_units(end.recomputed_flops, 'flop')}"
-        if end.recomputed_flops
-        else "recomputes nothing"
-    )
+    again = in_units(end.recomputed_flops, "flop") if end.recomputed_flops else "nothing"
     yield paragraph(
-        "That trade disappears where all columns of v are in one block, as in the kernels that people write. With "
-        f"`block-fuse{{whole=L}}` there is {counted(len(whole.legs), 'snapshot')}, which moves "
-        f"{in_units(end.bytes, 'B')} and {again}:"
+        "That trade disappears where all columns of v are in one block, as in the kernels that people write. "
+        f"With `block-fuse{{whole=L}}` there is {counted(len(whole.legs), 'snapshot')}, which moves "
+        f"{in_units(end.bytes, 'B')} and recomputes {again}:"
     )
     yield fenced(whole.last.program)

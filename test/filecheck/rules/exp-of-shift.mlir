@@ -5,6 +5,7 @@
 !G = !block.vector<K x f32>
 !Cs = !block.list<K, vector<M x f32>>
 #dims = {M = #block.dim<5, block = 2>, K = #block.dim<7, block = 4>}
+#ndims = {M = #block.dim<5, block = 2>, K = #block.dim<7, block = 4>, N = #block.dim<9, block = 4>}
 
 // exp(row_shift(x, c))
 //   -> row_scale(exp(x), exp(c))
@@ -65,7 +66,7 @@ func.func @exp_of_shift_by_a_computed_vector(%x: !A, %xs: !block.list<K, block<M
   func.return %e : !A
 }
 
-// Declined where not: c depends on a reduced result, so that the block would wait for a whole loop.
+// Declined where not: c depends on a reduced result that x does not depend on: the block would wait for a whole loop.
 // CHECK-LABEL: func.func @exp_of_shift_without_demand(
 func.func @exp_of_shift_without_demand(%x: !A, %c: !C) -> !A attributes {block.dims = #dims} {
   // CHECK-NEXT: %s = block.row_shift %x, %c
@@ -75,6 +76,30 @@ func.func @exp_of_shift_without_demand(%x: !A, %c: !C) -> !A attributes {block.d
   // CHECK-NEXT: }
   // CHECK-NEXT: func.return %e
   // CHECK-NEXT: }
+  %s = block.row_shift %x, %c : !A, !C
+  %e = block.elementwise (%p = %s) : !A -> !A {
+    %z = math.exp %p : f32
+    block.yield %z : f32
+  }
+  func.return %e : !A
+}
+
+// The maximum of a block's own rows is ready when the block is.
+// CHECK-LABEL: func.func @exp_of_shift_without_demand_of_its_own(
+func.func @exp_of_shift_without_demand_of_its_own(%xs: !block.list<N, block<M x K x f32>>) -> !A attributes {block.dims = #ndims} {
+  // CHECK-NEXT: %x = block.reduce sum %xs
+  // CHECK-NEXT: %m = block.row_max %x
+  // CHECK-NEXT: %c = block.linear -1 * %m
+  // CHECK-NEXT: %s = block.row_shift %x, %c
+  // CHECK-NEXT: %e = block.elementwise (%p = %s)
+  // CHECK-NEXT: %z = math.exp %p
+  // CHECK-NEXT: block.yield %z
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %e
+  // CHECK-NEXT: }
+  %x = block.reduce sum %xs : !block.list<N, block<M x K x f32>>
+  %m = block.row_max %x : !A
+  %c = block.linear -1 * %m : !C
   %s = block.row_shift %x, %c : !A, !C
   %e = block.elementwise (%p = %s) : !A -> !A {
     %z = math.exp %p : f32

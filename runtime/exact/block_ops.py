@@ -1,0 +1,346 @@
+"""The meaning of block programs over a field: every item is a small array, every list a Python list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import block
+from ...dialects.block import Kind
+from ..block_interpreter import Dims
+from ..scalar_semantics import InterpreterError, numpy_dtype
+from .array_ops import custom, of_integers
+from .field import Field
+from .residues import Residues, Value, Whole, joined
+from .scalar import evaluate_region
+
+Nested: TypeAlias = "Value | list[Nested]"
+"""An array or item, or a list of items or lists."""
+
+
+@dataclass
+class CutDims(Dims):
+    """Dims whose open block sizes cut each of them into `pieces` blocks, the last one ragged."""
+
+    pieces: int = 3
+
+    def size(self, dim: str, op: Operation) -> int:
+        declared = self.declared[dim]
+        if declared.is_batch or declared.is_whole or declared.block_size:
+            return super().size(dim, op)
+        return self.extent(dim, op) // self.pieces + 1
+
+
+_COMBINE = {Kind.Sum: np.add, Kind.Max: np.maximum, Kind.Min: np.minimum}
+
+
+class BlockEvaluator:
+    """Evaluates the operations of the `block` dialect in one function."""
+
+    def __init__(self, field: Field, dims: Dims):
+        self.field = field
+        self.dims = dims
+        self._offsets: dict[str, int] = {}
+
+    def evaluate(self, op: Operation, values: dict[SSAValue, Nested]) -> None:
+        """Evaluate one operation, reading its operands from `values` and putting its results there."""
+        match op:
+            case block.PartitionOp():
+                values[op.result] = self._partition(op, _item(values[op.tensor]))
+            case block.AssembleOp():
+                values[op.result] = self._assemble(op, values[op.list])
+            case block.MapOp():
+                values.update(zip(op.results_, self._map(op, values), strict=True))
+            case block.ReduceOp():
+                items = cast("list[Value]", values[op.list])
+                total: Value = items[0]
+                for item in items[1:]:
+                    total = self._combine(op, op.kind.data, total, item)
+                values[op.result] = total
+            case block.CustomOp():
+                operands = [_item(values[value]) for value in op.inputs]
+                name = op.callback.root_reference.data
+                shapes = [self._shape(cast("block.ItemType", value.type), op) for value in op.results_]
+                values.update(zip(op.results_, custom(self.field, op, name, operands, shapes), strict=True))
+            case _:
+                values[op.results[0]] = self._local(op, [_item(values[value]) for value in op.operands])
+
+    # Views
+
+    def _partition(self, op: block.PartitionOp, tensor: Value) -> Nested:
+        self.dims.bind(op, tensor.shape)
+        axes = [dim.data for axis in op.axes for dim in axis]
+        extents = [self.dims.extent(dim, op) for dim in axes]
+        array = tensor.view(lambda part: part.reshape(extents))
+        nest, item = _nest(op.result)
+        kept = [dim for dim in axes if dim in item.dims]
+        order = [kept.index(dim) for dim in item.dims]
+
+        def cut(level: int, where: dict[str, slice | int]) -> Nested:
+            if level == len(nest):
+                window = tuple(where.get(dim, slice(None)) for dim in axes)
+                return array.view(lambda part: np.asarray(part[window]).transpose(order))
+            dim, size = nest[level], self.dims.size(nest[level], op)
+            batch = dim not in item.dims
+            return [
+                cut(level + 1, {**where, dim: trip if batch else slice(trip * size, (trip + 1) * size)})
+                for trip in range(self.dims.trips(dim, op))
+            ]
+
+        return cut(0, {})
+
+    def _assemble(self, op: block.AssembleOp, blocks: Nested) -> Value:
+        axes = [dim.data for axis in op.axes for dim in axis]
+        nest, item = _nest(op.list)
+        kept = [dim for dim in axes if dim in item.dims]
+        order = [item.dims.index(dim) for dim in kept]
+        windows: list[tuple[slice | int, ...]] = []
+        pieces: list[Value] = []
+        for trips in product(*(range(self.dims.trips(dim, op)) for dim in nest)):
+            value, where = blocks, dict[str, slice | int]()
+            for dim, trip in zip(nest, trips, strict=True):
+                assert isinstance(value, list)
+                value, size = value[trip], self.dims.size(dim, op)
+                where[dim] = slice(trip * size, (trip + 1) * size) if dim in item.dims else trip
+            windows.append(tuple(where.get(dim, slice(None)) for dim in axes))
+            pieces.append(_item(value).view(lambda part: part.transpose(order)))
+        extents = [self.dims.extent(dim, op) for dim in axes]
+
+        def fill(parts: list[NDArray[Any]]) -> NDArray[Any]:
+            array = np.empty(extents, parts[0].dtype)
+            for window, part in zip(windows, parts, strict=True):
+                array[window] = part
+            return array
+
+        result = joined(pieces, fill)
+        shape = [int(np.prod([self.dims.extent(dim.data, op) for dim in axis])) for axis in op.axes]
+        return result.view(lambda part: part.reshape(shape))
+
+    # Iteration
+
+    def _map(self, op: block.MapOp, values: dict[SSAValue, Nested]) -> list[Nested]:
+        dim = op.dim_name
+        trips, size = self.dims.trips(dim, op), self.dims.size(dim, op)
+        collected: list[list[Nested]] = [[] for _ in op.kinds]
+        for value in op.inputs:
+            mapped = values[value]
+            if not isinstance(mapped, list) or len(mapped) != trips:
+                raise InterpreterError(
+                    f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op
+                )
+        for trip in range(trips):
+            self._offsets[dim] = trip * size
+            for value, argument in zip(op.inputs, op.body.block.args, strict=True):
+                values[argument] = cast("list[Nested]", values[value])[trip]
+            self._run(op.body.block, values)
+            self._collect(op, collected, [values[value] for value in op.yield_op.arguments])
+        del self._offsets[dim]
+        return [
+            parts if kind is Kind.Stack else parts[0]
+            for kind, parts in zip(op.result_kinds, collected, strict=True)
+        ]
+
+    def _run(self, body: Block, values: dict[SSAValue, Nested]) -> None:
+        for op in body.ops:
+            if op.results:
+                self.evaluate(op, values)
+
+    def _collect(self, op: block.MapOp, collected: list[list[Nested]], yielded: Sequence[Nested]) -> None:
+        """Add what one iteration yields to what those before it gave."""
+        pivots = {pivot for pivot in op.result_pivots if pivot is not None}
+        # The maxima as they were, before this iteration moves them.
+        before = {pivot: _item(collected[pivot][0]) for pivot in pivots if collected[pivot]}
+        for index, (kind, pivot) in enumerate(zip(op.result_kinds, op.result_pivots, strict=True)):
+            parts, value = collected[index], yielded[index]
+            if kind is Kind.Stack:
+                parts.append(value)
+            elif kind is Kind.Any or not parts:
+                parts[:] = [value]
+            elif pivot is None:
+                parts[:] = [self._combine(op, kind, _item(parts[0]), _item(value))]
+            else:
+                old, new = before[pivot], _item(yielded[pivot])
+                top = self._combine(op, Kind.Max, old, new)
+                terms = [self._rescaled(parts[0], old, top), self._rescaled(value, new, top)]
+                parts[:] = [self.field.add(*terms)]
+
+    def _rescaled(self, significand: Nested, exponent: Value, top: Value) -> Residues:
+        """significand · exp(exponent - top), row by row."""
+        item = _residues(_item(significand))
+        exponent, top = _residues(exponent), _residues(top)
+        _, same = self.field.compare(exponent, top)
+        factor = self.field.exp(self.field.sub(exponent, top))
+        factor = self.field.where(same, self.field.number(1), factor)
+        missing = len(item.shape) - len(factor.shape)
+        return self.field.mul(item, factor.view(lambda part: part.reshape(part.shape + (1,) * missing)))
+
+    def _combine(self, op: Operation, kind: Kind, total: Value, value: Value) -> Value:
+        if isinstance(total, Residues) and isinstance(value, Residues):
+            if kind is Kind.Sum:
+                return self.field.add(total, value)
+            return self.field.extreme_of(total, value, largest=kind is Kind.Max)
+        return of_integers(op, _COMBINE[kind], total, value)
+
+    # Items
+
+    def _shape(self, type: block.ItemType, op: Operation) -> tuple[int, ...]:
+        return tuple(self._block_extent(dim, op) for dim in type.dims)
+
+    def _local(self, op: Operation, operands: Sequence[Value]) -> Value:
+        match op:
+            case block.LoadOp() | block.StoreOp():
+                return operands[0]
+            case block.ElementwiseOp():
+                return self._elementwise(op, operands)
+            case block.LinearOp():
+                return self._linear(op, operands)
+            case block.MonomialOp():
+                return self._monomial(op, operands)
+            case _ if any(isinstance(operand, Whole) for operand in operands):
+                return self._integers(op, operands)
+            case _:
+                return self._plain(op, [_residues(operand) for operand in operands])
+
+    def _plain(self, op: Operation, operands: Sequence[Residues]) -> Value:
+        field, a, b = self.field, operands[0], operands[-1]
+        match op:
+            case block.RowSumOp():
+                return field.total(a, (-1,))
+            case block.RowMaxOp() | block.RowMinOp():
+                return field.extreme(a, largest=isinstance(op, block.RowMaxOp))
+            case block.DotOp():
+                return field.matmul(a, b.view(np.transpose))
+            case block.AddOp() | block.ColShiftOp():
+                return field.add(a, b)
+            case block.SubOp():
+                return field.sub(a, b)
+            case block.MulOp() | block.ColScaleOp():
+                return field.mul(a, b)
+            case block.RowShiftOp():
+                return field.add(a, b.view(_as_column))
+            case block.RowScaleOp():
+                return field.mul(a, b.view(_as_column))
+            case block.OuterOp():
+                return field.mul(a.view(_as_column), b)
+            case _:
+                raise InterpreterError(f"'{op.name}' has no meaning in the exact check", op)
+
+    def _integers(self, op: Operation, operands: Sequence[Value]) -> Value:
+        """Operators on blocks of integers."""
+        dtype = numpy_dtype(block.element_type_of(op.results[0].type))
+        match op:
+            case block.RowSumOp():
+                function = partial(np.sum, axis=-1, dtype=dtype)
+            case block.RowMaxOp():
+                function = partial(np.max, axis=-1)
+            case block.RowMinOp():
+                function = partial(np.min, axis=-1)
+            case block.DotOp():
+                function = _dot
+                operands = [operand.view(lambda part: part.astype(dtype)) for operand in operands]
+            case block.AddOp() | block.ColShiftOp():
+                function = np.add
+            case block.SubOp():
+                function = np.subtract
+            case block.MulOp() | block.ColScaleOp():
+                function = np.multiply
+            case block.RowShiftOp():
+                function, operands = np.add, [operands[0], operands[1].view(_as_column)]
+            case block.RowScaleOp():
+                function, operands = np.multiply, [operands[0], operands[1].view(_as_column)]
+            case block.OuterOp():
+                function = np.outer
+            case _:
+                raise InterpreterError(f"'{op.name}' of integers has no meaning in the exact check", op)
+        return of_integers(op, function, *operands)
+
+    def _linear(self, op: block.LinearOp, operands: Sequence[Value]) -> Residues:
+        total: Residues | None = None
+        for operand, coefficient in zip(operands, op.coefficients, strict=True):
+            number = coefficient.value
+            for factor in coefficient.factors:
+                number *= self._quantity(factor, op)
+            term = _residues(operand)
+            if number != 1:
+                term = self.field.mul(term, self.field.number(number))
+            total = term if total is None else self.field.add(total, term)
+        assert total is not None
+        return total
+
+    def _monomial(self, op: block.MonomialOp, operands: Sequence[Value]) -> Residues:
+        result: Residues | None = None
+        for operand, (_, exponent) in zip(operands, op.pairs, strict=True):
+            power = self.field.power(_residues(operand), exponent)
+            result = power if result is None else self.field.mul(result, power)
+        assert result is not None
+        return result
+
+    def _quantity(self, factor: block.DimQuantity, op: Operation) -> int:
+        match factor.quantity:
+            case "extent":
+                return self.dims.extent(factor.dim, op)
+            case "blocks":
+                return self.dims.trips(factor.dim, op)
+            case _:
+                return self._block_extent(factor.dim, op)
+
+    def _block_extent(self, dim: str, op: Operation) -> int:
+        """How many elements the block at hand has along a dim; the last one may have fewer."""
+        offset = self._offsets.get(dim, 0)
+        return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
+
+    def _elementwise(self, op: block.ElementwiseOp, operands: Sequence[Value]) -> Value:
+        type = cast("block.ItemType", op.result.type)
+        spread: list[Value] = []
+        for value, operand in zip(op.inputs, operands, strict=True):
+            own = cast("block.ItemType", value.type).dims
+            missing = tuple(axis for axis, dim in enumerate(type.dims) if dim not in own)
+            spread.append(operand.view(lambda part, missing=missing: np.expand_dims(part, missing)))
+        shape = self._shape(type, op)
+
+        def position(inner: Operation) -> Whole:
+            assert isinstance(inner, block.DimScalarOp)
+            if isinstance(inner, block.ExtentOp):
+                return Whole(np.asarray(self.dims.extent(inner.dim_name, inner), np.int64))
+            offset = self._offsets.get(inner.dim_name, 0)
+            if inner.dim_name not in type.dims:
+                return Whole(np.asarray(offset, np.int64))
+            axis = type.dims.index(inner.dim_name)
+            index = offset + np.arange(shape[axis], dtype=np.int64)
+            return Whole(index.reshape([-1 if other == axis else 1 for other in range(len(shape))]))
+
+        (result,) = evaluate_region(self.field, op.body, spread, position)
+        return result.view(lambda part: np.broadcast_to(part, shape))
+
+
+def _item(value: Nested) -> Value:
+    assert not isinstance(value, list)
+    return value
+
+
+def _residues(value: Value) -> Residues:
+    assert isinstance(value, Residues)
+    return value
+
+
+def _dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return a @ b.T
+
+
+def _as_column(part: NDArray[Any]) -> NDArray[Any]:
+    return part[:, None]
+
+
+def _nest(value: SSAValue) -> tuple[tuple[str, ...], block.ItemType]:
+    """The dims of a list, outermost first, and its items; no dims for an item in the global tier."""
+    type = value.type
+    if isinstance(type, block.ListType):
+        return type.dims, type.item
+    return (), cast("block.ItemType", type)
