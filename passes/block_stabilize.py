@@ -12,6 +12,7 @@ from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWal
 
 from .cleanup import cleanup_patterns
 from .stabilize.needs import STABILIZED, has_block_program, has_work, is_stabilized
+from .stabilize.pivot import insert_pivots
 from .stabilize.translate import Translator
 
 
@@ -23,15 +24,24 @@ class BlockStabilizePass(ModulePass):
     removed; logarithms stay unevaluated sums until they are subtracted. What is shifted by its own maximum is
     bounded already and only guarded against rows of nothing but -inf. Runs after fusion; a function that is
     stabilised already is left alone.
+
+    Sums of x and of x² over one list get a pivot, the mean of a row's first block, wherever that provably
+    changes nothing (a LayerNorm, but no RMSNorm); `pivot=false` leaves them as they are.
     """
 
     name = "block-stabilize"
+
+    pivot: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.walk():
             if not isinstance(function, FuncOp) or not has_block_program(function):
                 continue
-            if not is_stabilized(function) and has_work(function):
+            if is_stabilized(function):
+                continue
+            if self.pivot and insert_pivots(function):
+                function.attributes[STABILIZED] = UnitAttr()
+            if has_work(function):
                 stabilize(function)
 
 

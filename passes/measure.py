@@ -9,9 +9,9 @@ a reduced result three times. A firing must make the tuple
     (weight, misplaced pairs, maps, operations and results, nesting depths)
 
 smaller in lexicographic order, where a misplaced pair is a scale or shift over one of its kind, a row scale under a column scale, a
-column shift under a row shift, or a constant factor under a product. Dead code does not count. This is checked at run time by `block-fuse{check=true}` and in
-the tests; it is a measured argument with a hand check of the local laws, not a proof. Extensions do not count: they move maps
-inward, and each that is kept merges at least one map.
+column shift under a row shift, a shift under an addition, or a constant factor under a product. Dead code does not count. This is
+checked at run time by `block-fuse{check=true}` and in the tests; it is a measured argument with a hand check of the local laws, not
+a proof. Extensions do not count: they move maps inward, and each that is kept merges at least one map.
 """
 
 from __future__ import annotations
@@ -58,12 +58,11 @@ class _Weigher:
             if isinstance(user, block.MapOp):
                 return self.of(user.inputs[value.index])  # pyright: ignore[reportAttributeAccessIssue]
             return 2
+        if isinstance(owner, block.MapOp):
+            index = owner.results.index(value)  # pyright: ignore[reportArgumentType]
+            return _KIND_WEIGHTS.get(owner.result_kinds[index], 3) * self.of(owner.yield_op.arguments[index])
         operands = [self.of(operand) for operand in owner.operands]
         match owner:
-            case block.MapOp():
-                index = owner.results.index(value)  # pyright: ignore[reportArgumentType]
-                factor = _KIND_WEIGHTS.get(owner.result_kinds[index], 3)
-                return factor * self.of(owner.yield_op.arguments[index])
             case block.ReduceOp():
                 return 3 * operands[0]
             case block.DotOp() | block.MulOp():
@@ -92,8 +91,18 @@ def _multiples(value: SSAValue) -> int:
     return count
 
 
+def _shifts(value: SSAValue) -> int:
+    """How many shifts stand one over the other."""
+    count = 0
+    while (shift := shift_of(value)) is not None:
+        count, value = count + 1, shift.block
+    return count
+
+
 def _misplaced(op: Operation) -> int:
     match op:
+        case block.AddOp():
+            return sum(_shifts(value) for value in op.operands)
         case block.RowScaleOp() | block.ColScaleOp():
             inner = scale_of(op.block)
             return inner is not None and (type(inner) is type(op) or isinstance(op, block.ColScaleOp))

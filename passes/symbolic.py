@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Symbol:
-    """The extent of a dim in elements, or how many blocks it is cut into."""
+    """The extent of a dim in elements, how many blocks it is cut into, or the extent of its first block."""
 
     dim: str
     blocks: bool = False
+    first: bool = False
 
     def __str__(self) -> str:
+        if self.first:
+            return f"first({self.dim})"
         return f"#{self.dim}" if self.blocks else self.dim
 
 
@@ -25,7 +28,7 @@ Monomial = tuple[tuple[Symbol, int], ...]
 class Polynomial:
     """A sum of products of symbols with integer coefficients; prints as `2·M·K·#N + M`.
 
-    `M` is the extent of M in elements, `#M` the number of its blocks.
+    `M` is the extent of M in elements, `#M` the number of its blocks, `first(M)` the extent of the first block.
     """
 
     terms: Mapping[Monomial, int]

@@ -245,7 +245,7 @@ def stories_of(records: Iterable[Record]) -> list[Story]:
             leg.path = tuple(cast("Sequence[str]", record["path"]))
             leg.numbers = Numbers.of(record["numbers"])
             leg.program = str(record.get("program", ""))
-            if all(other.path != leg.path for other in story.legs):
+            if all((other.number, other.path) != (leg.number, leg.path) for other in story.legs):
                 story.legs.append(leg)
             leg, done = Leg(), leg
         elif event == "refused":

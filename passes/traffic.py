@@ -73,8 +73,8 @@ class _Meter:
         self.values = values
         """Numbers to put in for the symbols at once: cheaper where only numbers are wanted."""
 
-    def symbol(self, dim: str, blocks: bool = False) -> Polynomial:
-        symbol = Symbol(dim, blocks)
+    def symbol(self, dim: str, blocks: bool = False, first: bool = False) -> Polynomial:
+        symbol = Symbol(dim, blocks, first)
         return Polynomial.symbol(symbol) if self.values is None else Polynomial.constant(self.values[symbol])
 
     def blocks(self, dim: str) -> Polynomial:
@@ -89,11 +89,15 @@ class _Meter:
             total *= self.blocks(dim)
         return total
 
+    def along(self, dim: str, loops: tuple[str, ...]) -> Polynomial:
+        """Elements along one axis, over all iterations of a map over its dim; outside one, of the first block."""
+        return self.symbol(dim, first=dim not in loops and not self.dims[dim].is_whole)
+
     def elements(self, item: block.ItemType, loops: tuple[str, ...]) -> Polynomial:
         """Elements of an item, summed over all iterations of the maps over `loops`."""
         total = Polynomial.constant(1)
         for dim in item.dims:
-            total *= self.symbol(dim)
+            total *= self.along(dim, loops)
         return total * self.trips(tuple(dim for dim in loops if dim not in item.dims))
 
     def moved(self, item: Attribute, loops: tuple[str, ...]) -> tuple[Polynomial, Polynomial]:
@@ -120,7 +124,7 @@ class _Meter:
                 assert isinstance(op.lhs.type, block.BlockType)
                 assert isinstance(op.rhs.type, block.BlockType)
                 a, b = op.lhs.type.dims, op.rhs.type.dims
-                product = self.symbol(a[0]) * self.symbol(b[0]) * self.symbol(a[1])
+                product = self.along(a[0], loops) * self.along(b[0], loops) * self.along(a[1], loops)
                 outside = tuple(dim for dim in loops if dim not in (*a, *b))
                 return Traffic(flops=product * self.trips(outside) * 2)
             case block.ElementwiseOp():
@@ -179,13 +183,16 @@ def known_values(dims: Mapping[str, block.DimAttr]) -> dict[Symbol, int]:
             values[Symbol(name)] = extent
             if size is not None:
                 values[Symbol(name, blocks=True)] = -(-extent // size)
+                values[Symbol(name, first=True)] = min(extent, size)
     return values
 
 
 def values_for(extents: Mapping[str, int], sizes: Mapping[str, int]) -> dict[Symbol, int]:
     """Numbers for all symbols, from extents and block sizes."""
     values = {Symbol(name): extent for name, extent in extents.items()}
-    values |= {Symbol(name, blocks=True): -(-extents[name] // size) for name, size in sizes.items()}
+    for name, size in sizes.items():
+        values[Symbol(name, blocks=True)] = -(-extents[name] // size)
+        values[Symbol(name, first=True)] = min(extents[name], size)
     return values
 
 

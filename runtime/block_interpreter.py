@@ -121,6 +121,10 @@ class BlockInterpreter:
                 values.update(zip(op.results_, self._map(op, values), strict=True))
             case block.ReduceOp():
                 values[op.result] = self._reduce(op, values[op.list])
+            case block.FirstOp():
+                items = values[op.list]
+                assert isinstance(items, list)
+                values[op.result] = items[0]
             case block.CustomOp():
                 operands = [_array(values[value]) for value in op.inputs]
                 values.update(zip(op.results_, self._custom(op, operands), strict=True))

@@ -31,7 +31,7 @@ from .compute import (
 )
 from .dims import DIMS, declared_dims, dims_attr, parse_dims
 from .moves import AssembleOp, LoadOp, PartitionOp, StoreOp, ViewOp
-from .structure import MapOp, ReduceOp, YieldOp
+from .structure import FirstOp, MapOp, ReduceOp, YieldOp
 from .types import (
     UNKNOWN,
     Blocking,
@@ -62,6 +62,7 @@ BlockDialect = Dialect(
         StoreOp,
         MapOp,
         ReduceOp,
+        FirstOp,
         YieldOp,
         DotOp,
         OuterOp,
@@ -106,6 +107,7 @@ __all__ = [
     "DotOp",
     "ElementwiseOp",
     "ExtentOp",
+    "FirstOp",
     "IndexOp",
     "ItemType",
     "Kind",

@@ -311,6 +311,50 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 
 @irdl_op_definition
+class FirstOp(IRDLOperation):
+    """The first item of a list, in global memory: `%x0 = block.first %X : !block.list<K, block<M x K x f32>>`.
+
+    Nothing moves until it is loaded. A statistic of the first block makes a pivot for the rest.
+    """
+
+    name = "block.first"
+    list = operand_def(ListType)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, list: SSAValue):
+        assert isinstance(list.type, ListType)
+        super().__init__(operands=[list], result_types=[list.type.element])
+
+    def verify_(self) -> None:
+        assert isinstance(self.list.type, ListType)
+        element = self.list.type.element
+        if not isinstance(element, ItemType):
+            raise VerifyException(f"block.first: expected a list of items, got {self.list.type}")
+        if self.result.type != element:
+            raise VerifyException(f"block.first: the result must be {element}, got {self.result.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FirstOp:
+        operand = parser.parse_unresolved_operand()
+        attributes = parse_attributes(parser)
+        parser.parse_punctuation(":")
+        position = parser.pos
+        type = parser.parse_type()
+        if not isinstance(type, ListType) or not isinstance(type.element, ItemType):
+            parser.raise_error(f"block.first: expected a list of items, got {type}", position, parser.pos)
+        op = cls(parser.resolve_operand(operand, type))
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.list)
+        print_attributes(printer, self)
+        print_types(printer, (self.list,))
+
+
+@irdl_op_definition
 class ReduceOp(IRDLOperation):
     """Reduces the items of a list: `%s = block.reduce sum %S : !block.list<K, block<M x N x f32>>`.
 

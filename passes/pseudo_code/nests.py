@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block
 from .expressions import (
@@ -25,8 +25,9 @@ from .expressions import (
     subexpressions,
     total,
 )
+from .hints import hint_of, position
 from .layout import INDENT, WIDTH, Assign, Line, Loop, Statement
-from .names import SYNONYMS, Names
+from .names import Names
 from .numbers import coefficient
 from .places import Place, Root, axes_of_view, list_axes
 from .scalars import region_expressions
@@ -189,7 +190,7 @@ class NestWriter:
         elif isinstance(value.owner, block.MapOp) and self._ends_in(want, value):
             # A sum of sums is one sum.
             owner, (name, kind) = value.owner, want.accumulate[0]
-            if owner.result_kinds[_position(value)] is kind:
+            if owner.result_kinds[position(value)] is kind:
                 self._results[value] = name
                 self._folded.add(value)
                 want.accumulate = []
@@ -284,7 +285,7 @@ class NestWriter:
             case block.AddOp():
                 return per_element((items[op.lhs], items[op.rhs]), total)
             case block.SubOp():
-                return per_element((items[op.lhs], items[op.rhs]), lambda a, b: total(a, negated(b)))
+                return per_element((items[op.lhs], items[op.rhs]), _difference)
             case block.MulOp():
                 return per_element((items[op.lhs], items[op.rhs]), product)
             case block.LinearOp():
@@ -375,50 +376,16 @@ class NestWriter:
         return self._text(expr)
 
 
-def _position(value: SSAValue) -> int:
-    assert isinstance(value, OpResult)
-    return value.index
-
-
 def _dims(value: SSAValue) -> tuple[str, ...]:
     assert isinstance(value.type, block.ItemType)
     return value.type.dims
+
+
+def _difference(a: Expr, b: Expr) -> Expr:
+    return total(a, negated(b))
 
 
 def _coefficient(op: block.LinearOp, factor: block.CoefficientAttr) -> Expr:
     quantities: Sequence[Expr] = [Name(_SYMBOLS[f.quantity].format(f.dim)) for f in factor.factors]
     value = coefficient(factor.value, block.element_type_of(op.result.type))
     return product(*quantities, Product(value))
-
-
-LONGEST_JOINED_HINT = 14
-"""Characters of a name made of the names of two operands."""
-
-
-def hint_of(value: SSAValue, depth: int = 8) -> str | None:
-    """What to call a value: its own name, or how it is made: `x_gamma`, `inv_total`, `rstd2`."""
-    if value.name_hint is not None:
-        return value.name_hint
-    if depth == 0:
-        return None
-    match value.owner:
-        case block.MapOp() as op:
-            return hint_of(op.yield_op.arguments[_position(value)], depth - 1)
-        case block.StoreOp() | block.LoadOp() as op:
-            return hint_of(op.source, depth - 1)
-        case block.RowSumOp() as op:
-            hint = hint_of(op.operand, depth - 1)
-            return f"{hint}_sum" if hint is not None and len(hint) < LONGEST_JOINED_HINT else None
-        case block.BlockVectorOp() | block.MulOp() | block.DotOp() | block.OuterOp() as op:
-            hints = [hint_of(operand, depth // 2) for operand in dict.fromkeys(op.operands)]
-            joined = "_".join(filter(None, hints))
-            return joined if all(hints) and len(joined) <= LONGEST_JOINED_HINT else None
-        case block.MonomialOp() as op if len(op.pairs) == 1:
-            (factor, exponent) = op.pairs[0]
-            hint = hint_of(factor, depth // 2)
-            if hint is None or exponent < -1:
-                return None
-            hint = SYNONYMS.get(hint, hint)
-            return f"inv_{hint}" if exponent < 0 else f"{hint}{exponent}"
-        case _:
-            return None

@@ -46,8 +46,13 @@ class Extending:
         return found
 
     def outside_uses(self, value: SSAValue) -> list[Use]:
-        """The uses of a value that are neither in the cone nor in the target."""
-        return [use for use in value.uses if not is_within(use.operation, (*self.cone, self.target), but=self.target)]
+        """The uses of a value that are neither in the cone nor in the target, nor an argument of the consumer."""
+        return [
+            use
+            for use in value.uses
+            if use.operation is not self.consumer
+            and not is_within(use.operation, (*self.cone, self.target), but=self.target)
+        ]
 
     def outside_users(self, value: SSAValue) -> list[Operation]:
         """The operations of the producer's block that hold such uses."""

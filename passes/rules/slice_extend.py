@@ -9,7 +9,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..facts import kind_of
 from .extend_map import Extending, cone_between, targets
 from .extension import Extension, insert_first, replace_inside, part_for, slice_of
 from .law import Check
@@ -32,11 +31,9 @@ class SliceExtend(Extension[_Slice]):
     traffic = "the captured list is not loaded; its inputs are loaded in every iteration"
     repeats = "the part of the map that makes the list; contractions never"
     side_conditions = {
-        "not-mapped": "the list is captured, not mapped, by the consumer",
         "shared": "the list has users outside the consumer (or else the whole map moves)",
         "useful": "a map over the producer's dim inside the consumer reads the list, or a list that the producer reads",
         "cheap": "no contraction is repeated",
-        "apart": "the copied part needs nothing that comes after the producer",
         "not-nested": "no map from the consumer to the target runs over a dim that the producer runs over",
     }
     anchors = (block.MapOp,)
@@ -52,12 +49,10 @@ class SliceExtend(Extension[_Slice]):
 
     def checks(self, site: _Slice) -> Iterator[Check]:
         extending = site.extending
-        yield Check("not-mapped", site.list not in extending.consumer.inputs, "the consumer maps the list too")
         yield Check("shared", bool(extending.outside_uses(site.list)), "the list is private to the consumer", noteworthy=False)
         yield Check("useful", bool(targets(extending.producer, extending.consumer)), f"no map over {extending.producer.dim_name} inside the consumer could take it up")
         part = part_for(extending.producer, site.list)
         yield Check("cheap", not part.contracts(), f"making %{site.list.name_hint} again would repeat a contraction")
-        yield Check("apart", kind_of(site.list) is block.Kind.Stack, "the list does not come into being element by element")
         dims = {extending.producer.dim_name, *(inner.dim_name for inner in part.ops if isinstance(inner, block.MapOp))}
         nested = [scope.dim_name for scope in extending.path if scope.dim_name in dims]
         yield Check("not-nested", not nested, f"the producer already runs over {', '.join(nested)}")

@@ -36,8 +36,7 @@ class SplitMap(Extension[_Split]):
     traffic = "the list is neither stored nor loaded; its inputs are loaded twice"
     repeats = "what makes the list; contractions never"
     side_conditions = {
-        "same-dim": "both maps run over one dim",
-        "stacked": "the list is a stacked result",
+        "stacked": "the list is a stacked result, so that both maps run over one dim",
         "blocked": "another way leads from the producer to the consumer (or else the maps fuse as they are)",
         "cheap": "no contraction is repeated",
     }
@@ -51,7 +50,6 @@ class SplitMap(Extension[_Split]):
                 yield _Split(maker, op, index)
 
     def checks(self, site: _Split) -> Iterator[Check]:
-        yield Check("same-dim", site.producer.dim_name == site.consumer.dim_name, f"the maps run over {site.producer.dim_name} and {site.consumer.dim_name}")
         yield Check("stacked", kind_of(site.list) is block.Kind.Stack, "the list is no stacked result")
         direct = any(value.owner is site.producer for value in self.facts.captured(site.consumer))
         other = self.facts.depends(site.consumer, site.producer, directly=False)

@@ -35,7 +35,8 @@ class CutDims(Dims):
         declared = self.declared[dim]
         if declared.is_batch or declared.is_whole or declared.block_size:
             return super().size(dim, op)
-        return self.extent(dim, op) // self.pieces + 1
+        extent = self.extent(dim, op)
+        return extent // self.pieces + 1 if extent > self.pieces else 1
 
 
 _COMBINE = {Kind.Sum: np.add, Kind.Max: np.maximum, Kind.Min: np.minimum}

@@ -154,7 +154,7 @@ class _Comparison:
             for position, (pair, shape) in enumerate(zip(self.pairs, self.shapes, strict=True))
         ]
         evaluated = zip(self.programs, fields, strict=True)
-        sides = [evaluate(program, field, inputs, 3 - run % 2) for program, field in evaluated]
+        sides = [evaluate(program, field, inputs, 2 + run % 2) for program, field in evaluated]
         if len(sides[0]) != len(sides[1]):
             raise _Concluded(
                 False, f"different: the programs have {len(sides[0])} and {len(sides[1])} results"

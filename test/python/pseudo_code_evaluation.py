@@ -80,9 +80,9 @@ def fold(kind: str, items: Sequence[Item]) -> Item:
 
 
 def dot(a: Item, b: Item) -> Item:
-    (m, k), (n, l) = a.dims, b.dims
-    assert k == l and m != n
-    return Item((m, n), a.data @ b.data.T)
+    assert a.dims[1] == b.dims[1]
+    assert a.dims[0] != b.dims[0]
+    return Item((a.dims[0], b.dims[0]), a.data @ b.data.T)
 
 
 def outer(a: Item | int, b: Item | int) -> Item:
@@ -127,20 +127,21 @@ UNARY: dict[str, Callable[..., Array]] = {
     "max": np.maximum,
     "min": np.minimum,
 }
-FUNCTIONS: dict[str, Any] = {
-    **{name: broadcast(function) for name, function in UNARY.items()},
-    **{
-        "dot": dot,
-        "outer": outer,
-        "inf": np.inf,
-        "pi": np.pi,
-        "NEST": product,
-        "FOLD": fold,
-        "PER": per_element,
-    },
-    **{"row_sum": reduced(np.sum), "row_max": reduced(np.max), "row_min": reduced(np.min)},
-    **{"row_scale": along(0, operator.mul), "row_shift": along(0, operator.add)},
-    **{"col_scale": along(1, operator.mul), "col_shift": along(1, operator.add)},
+FUNCTIONS: dict[str, Any] = {name: broadcast(function) for name, function in UNARY.items()} | {
+    "dot": dot,
+    "outer": outer,
+    "row_sum": reduced(np.sum),
+    "row_max": reduced(np.max),
+    "row_min": reduced(np.min),
+    "row_scale": along(0, operator.mul),
+    "row_shift": along(0, operator.add),
+    "col_scale": along(1, operator.mul),
+    "col_shift": along(1, operator.add),
+    "inf": np.inf,
+    "pi": np.pi,
+    "NEST": product,
+    "FOLD": fold,
+    "PER": per_element,
 }
 ARRAYS: dict[str, Any] = {
     "array_reshape": np.reshape,
@@ -263,10 +264,7 @@ def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[
         if name not in machine.arrays and all(dim in extents or dim == "1" for dim in dims):
             shape = [prod(extents.get(dim, 1) for dim in axis.split("*")) for axis in axes]
             machine.arrays[name] = np.full(shape, np.nan)
-    variables: dict[str, Any] = {
-        **FUNCTIONS,
-        **{"load": machine.load, "store": machine.store, "BLOCKS": machine.blocks},
-    }
+    variables = FUNCTIONS | {"load": machine.load, "store": machine.store, "BLOCKS": machine.blocks}
     translator, code = _Translator(extents), list[str]()
     for line in body.splitlines():
         line = line.partition("  //")[0]

@@ -86,21 +86,23 @@ func.func @exp_of_shift_without_demand(%x: !A, %c: !C) -> !A attributes {block.d
 
 // The maximum of a block's own rows is ready when the block is.
 // CHECK-LABEL: func.func @exp_of_shift_without_demand_of_its_own(
-func.func @exp_of_shift_without_demand_of_its_own(%xs: !block.list<N, block<M x K x f32>>) -> !A attributes {block.dims = #ndims} {
-  // CHECK-NEXT: %x = block.reduce sum %xs
-  // CHECK-NEXT: %m = block.row_max %x
+func.func @exp_of_shift_without_demand_of_its_own(%x: !A, %xs: !block.list<N, block<M x K x f32>>) -> !A attributes {block.dims = #ndims} {
+  // CHECK-NEXT: %r = block.reduce sum %xs
+  // CHECK-NEXT: %y = block.add %x, %r
+  // CHECK-NEXT: %m = block.row_max %y
   // CHECK-NEXT: %c = block.linear -1 * %m
-  // CHECK-NEXT: %s = block.row_shift %x, %c
+  // CHECK-NEXT: %s = block.row_shift %y, %c
   // CHECK-NEXT: %e = block.elementwise (%p = %s)
   // CHECK-NEXT: %z = math.exp %p
   // CHECK-NEXT: block.yield %z
   // CHECK-NEXT: }
   // CHECK-NEXT: func.return %e
   // CHECK-NEXT: }
-  %x = block.reduce sum %xs : !block.list<N, block<M x K x f32>>
-  %m = block.row_max %x : !A
+  %r = block.reduce sum %xs : !block.list<N, block<M x K x f32>>
+  %y = block.add %x, %r : !A
+  %m = block.row_max %y : !A
   %c = block.linear -1 * %m : !C
-  %s = block.row_shift %x, %c : !A, !C
+  %s = block.row_shift %y, %c : !A, !C
   %e = block.elementwise (%p = %s) : !A -> !A {
     %z = math.exp %p : f32
     block.yield %z : f32

@@ -2,7 +2,7 @@
 
 // Batch axes become maps around the product that cut off single slices.
 // CHECK-LABEL: func.func @batched(
-// CHECK-SAME: block.dims = {M = #block.dim<200>, B = #block.dim<6, batch>, N = #block.dim<48>, K = #block.dim<64>}
+// CHECK-SAME: block.dims = {B = #block.dim<6, batch>, M = #block.dim<200>, N = #block.dim<48>, K = #block.dim<64>}
 func.func @batched(%a: tensor<6x200x64xf32>, %b: tensor<6x64x48xf32>) -> tensor<6x200x48xf32> {
   // CHECK-NEXT: %A = block.partition %a [B, M, K] : tensor<6x200x64xf32> -> !block.list<M, B, K, block<M x K x f32>>
   // CHECK-NEXT: %B = block.partition %b [B, K, N] : tensor<6x64x48xf32> -> !block.list<B, N, K, block<N x K x f32>>
@@ -32,7 +32,7 @@ func.func @batched(%a: tensor<6x200x64xf32>, %b: tensor<6x64x48xf32>) -> tensor<
 
 // An operand that is broadcast along a batch axis is captured by the map over it.
 // CHECK-LABEL: func.func @broadcast(
-// CHECK-SAME: block.dims = {M = #block.dim<200>, B = #block.dim<2, batch>, H = #block.dim<3, batch>, N = #block.dim<48>, K = #block.dim<64>}
+// CHECK-SAME: block.dims = {B = #block.dim<2, batch>, H = #block.dim<3, batch>, M = #block.dim<200>, N = #block.dim<48>, K = #block.dim<64>}
 func.func @broadcast(%a: tensor<2x1x200x64xf32>, %b: tensor<3x64x48xf32>) -> tensor<2x3x200x48xf32> {
   // CHECK-NEXT: %A = block.partition %a [B, 1, M, K] : tensor<2x1x200x64xf32> -> !block.list<M, B, K, block<M x K x f32>>
   // CHECK-NEXT: %B = block.partition %b [H, K, N] : tensor<3x64x48xf32> -> !block.list<H, N, K, block<N x K x f32>>
@@ -65,7 +65,7 @@ func.func @broadcast(%a: tensor<2x1x200x64xf32>, %b: tensor<3x64x48xf32>) -> ten
 
 // Weights that all batches share.
 // CHECK-LABEL: func.func @shared(
-// CHECK-SAME: block.dims = {M = #block.dim<200>, B = #block.dim<?, batch>, N = #block.dim<48>, K = #block.dim<64>}
+// CHECK-SAME: block.dims = {B = #block.dim<?, batch>, M = #block.dim<200>, N = #block.dim<48>, K = #block.dim<64>}
 func.func @shared(%a: tensor<?x200x64xf32>, %w: tensor<64x48xf32>) -> tensor<?x200x48xf32> {
   // CHECK-NEXT: %A = block.partition %a [B, M, K] : tensor<?x200x64xf32> -> !block.list<M, B, K, block<M x K x f32>>
   // CHECK-NEXT: %W = block.partition %w [K, N] : tensor<64x48xf32> -> !block.list<N, K, block<N x K x f32>>

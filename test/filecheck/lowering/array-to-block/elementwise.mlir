@@ -110,7 +110,7 @@ func.func @two_results(%x: tensor<200x64xf32>, %y: tensor<200x64xf32>) -> (tenso
 
 // Items have at most two axes: the first of three is iterated over.
 // CHECK-LABEL: func.func @rank_three(
-// CHECK-SAME: block.dims = {M = #block.dim<200>, B = #block.dim<5, batch>, N = #block.dim<64>}
+// CHECK-SAME: block.dims = {B = #block.dim<5, batch>, M = #block.dim<200>, N = #block.dim<64>}
 func.func @rank_three(%x: tensor<5x200x64xf32>, %s: tensor<f32>) -> tensor<5x200x64xf32> {
   // CHECK-NEXT: %X = block.partition %x [B, M, N] : tensor<5x200x64xf32> -> !block.list<M, B, N, block<M x N x f32>>
   // CHECK-NEXT: %S = block.partition %s [] : tensor<f32> -> !block.scalar<f32, global>

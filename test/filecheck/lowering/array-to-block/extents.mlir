@@ -32,7 +32,7 @@ func.func @one(%a: tensor<1x64xf32>, %b: tensor<64x1xf32>) -> tensor<1x1xf32> {
 
 // The user names dims, and products of dims.
 // CHECK-LABEL: func.func @named(
-// CHECK-SAME: block.dims = {S = #block.dim<200>, H = #block.dim<4, batch>, L = #block.dim<16>, E = #block.dim<32>}
+// CHECK-SAME: block.dims = {H = #block.dim<4, batch>, S = #block.dim<200>, L = #block.dim<16>, E = #block.dim<32>}
 func.func @named(%x: tensor<200x128xf32> {bb.dims = ["S", "H*E"]}, %w: tensor<4x32x16xf32> {bb.dims = ["H", "E", "L"]}) -> tensor<4x200x16xf32> {
   // CHECK-NEXT: %X = block.partition %x [S, (H, E)] : tensor<200x128xf32> -> !block.list<S, H, E, block<S x E x f32>>
   // CHECK-NEXT: %W = block.partition %w [H, E, L] : tensor<4x32x16xf32> -> !block.list<H, L, E, block<L x E x f32>>

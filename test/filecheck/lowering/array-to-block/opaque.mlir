@@ -2,7 +2,7 @@
 
 // What cannot be cut into blocks stays an operation on arrays between the nests.
 // CHECK-LABEL: func.func @between(
-// CHECK-SAME: block.dims = {M = #block.dim<300>, N = #block.dim<200>, K = #block.dim<64>, L = #block.dim<64>, D = #block.dim<64>}
+// CHECK-SAME: block.dims = {N = #block.dim<200>, K = #block.dim<64>, L = #block.dim<64>, M = #block.dim<300>, D = #block.dim<64>}
 func.func @between(%x: tensor<200x64xf32>, %w: tensor<64x64xf32>) -> tensor<300x64xf32> {
   // CHECK-NEXT: %X = block.partition %x [N, L] : tensor<200x64xf32> -> !block.list<N, L, block<N x L x f32>>
   // CHECK-NEXT: %W = block.partition %w [L, K] : tensor<64x64xf32> -> !block.list<K, L, block<K x L x f32>>
@@ -82,7 +82,7 @@ func.func @custom(%x: tensor<200x64xf32>) -> (tensor<200xf32>, tensor<200x64xf32
 
 // So do extents and constants of several values.
 // CHECK-LABEL: func.func @others(
-// CHECK-SAME: block.dims = {M = #block.dim<?>, N = #block.dim<1>, K = #block.dim<4>, L = #block.dim<64>}
+// CHECK-SAME: block.dims = {N = #block.dim<1>, K = #block.dim<4>, M = #block.dim<?>, L = #block.dim<64>}
 func.func @others(%x: tensor<?x64xf32>, %y: tensor<8x64xf32>) -> tensor<?x64xf32> {
   // CHECK-NEXT: %c = array.concat %x, %y axis 0 : tensor<?x64xf32>, tensor<8x64xf32> -> tensor<?x64xf32>
   // CHECK-NEXT: %n = array.extent %x axis 0 : tensor<?x64xf32> -> tensor<f32>

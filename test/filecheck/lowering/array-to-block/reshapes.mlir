@@ -2,7 +2,7 @@
 
 // Heads: an axis of the array is the product of two dims, of which one is iterated over.
 // CHECK-LABEL: func.func @split_heads(
-// CHECK-SAME: block.dims = {M = #block.dim<200>, B = #block.dim<4, batch>, N = #block.dim<200>, K = #block.dim<32>}
+// CHECK-SAME: block.dims = {B = #block.dim<4, batch>, M = #block.dim<200>, N = #block.dim<200>, K = #block.dim<32>}
 func.func @split_heads(%x: tensor<200x128xf32>, %y: tensor<200x128xf32>) -> tensor<4x200x200xf32> {
   // CHECK-NEXT: %X = block.partition %x [M, (B, K)] : tensor<200x128xf32> -> !block.list<M, B, K, block<M x K x f32>>
   // CHECK-NEXT: %Y = block.partition %y [N, (B, K)] : tensor<200x128xf32> -> !block.list<B, N, K, block<N x K x f32>>
@@ -36,7 +36,7 @@ func.func @split_heads(%x: tensor<200x128xf32>, %y: tensor<200x128xf32>) -> tens
 
 // And together again: the product with the weights sums over heads and over each head's columns.
 // CHECK-LABEL: func.func @merge_heads(
-// CHECK-SAME: block.dims = {M = #block.dim<200>, B = #block.dim<4, batch>, N = #block.dim<32>, K = #block.dim<64>}
+// CHECK-SAME: block.dims = {B = #block.dim<4, batch>, M = #block.dim<200>, N = #block.dim<32>, K = #block.dim<64>}
 func.func @merge_heads(%x: tensor<4x200x32xf32>, %w: tensor<128x64xf32>) -> tensor<200x64xf32> {
   // CHECK-NEXT: %X = block.partition %x [B, M, N] : tensor<4x200x32xf32> -> !block.list<M, B, N, block<M x N x f32>>
   // CHECK-NEXT: %E = block.map @M (%X_m = %X) -> (stack)
@@ -116,7 +116,7 @@ func.func @ones(%x: tensor<200x64xf32>) -> tensor<200x1x64xf32> {
 
 // Cuts that do not fit each other need the array in between.
 // CHECK-LABEL: func.func @misfit(
-// CHECK-SAME: block.dims = {M = #block.dim<4>, N = #block.dim<6>, K = #block.dim<4>, L = #block.dim<6>}
+// CHECK-SAME: block.dims = {N = #block.dim<6>, K = #block.dim<4>, M = #block.dim<4>, L = #block.dim<6>}
 func.func @misfit(%x: tensor<6x4xf32>) -> tensor<4x6xf32> {
   // CHECK-NEXT: %X = block.partition %x [N, K] : tensor<6x4xf32> -> !block.list<N, K, block<N x K x f32>>
   // CHECK-NEXT: %E = block.map @N (%X_n = %X) -> (stack)

@@ -28,7 +28,7 @@ func.func @of_an_argument(%x: tensor<64x200xf32>, %y: tensor<200x64xf32>) -> ten
 
 // What is computed is computed in the order in which it is read.
 // CHECK-LABEL: func.func @of_a_result(
-// CHECK-SAME: block.dims = {M = #block.dim<64>, N = #block.dim<200>, K = #block.dim<48>}
+// CHECK-SAME: block.dims = {N = #block.dim<200>, M = #block.dim<64>, K = #block.dim<48>}
 func.func @of_a_result(%x: tensor<200x64xf32>, %w: tensor<200x48xf32>) -> tensor<64x48xf32> {
   // CHECK-NEXT: %X = block.partition %x [N, M] : tensor<200x64xf32> -> !block.list<M, N, block<M x N x f32>>
   // CHECK-NEXT: %E = block.map @M (%X_m = %X) -> (stack)
@@ -72,7 +72,7 @@ func.func @of_a_result(%x: tensor<200x64xf32>, %w: tensor<200x48xf32>) -> tensor
 
 // Returned, it is the assembly of the same list along the other axes.
 // CHECK-LABEL: func.func @returned(
-// CHECK-SAME: block.dims = {M = #block.dim<64>, N = #block.dim<200>}
+// CHECK-SAME: block.dims = {N = #block.dim<200>, M = #block.dim<64>}
 func.func @returned(%x: tensor<200x64xf32>) -> tensor<64x200xf32> {
   // CHECK-NEXT: %X = block.partition %x [N, M] : tensor<200x64xf32> -> !block.list<M, N, block<N x M x f32>>
   // CHECK-NEXT: %E = block.map @M (%X_m = %X) -> (stack)

@@ -1,0 +1,135 @@
+"""Pivots: a row statistic that is taken relative to the mean of the row's first block.
+
+The sums of x and of x² cancel where the mean of a row is large against its deviation. Where a program would not change if a vector
+were added to all columns of x, x is shifted by minus the mean of its first block: one more load a row, and the statistics become
+those of numbers of the size of the deviation. Shifting costs accuracy where it is not needed (in 16-bit inputs, centred rows), so
+that it is gated: only where mean² > 16 · variance in the first block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ...dialects import block
+from ...dialects.scalar_builder import ScalarBuilder
+from ..rules.items import through_cast
+from .shift_invariance import is_shift_invariant
+from .values import Writer
+
+GATE = 16.0
+"""How many times the variance the square of the mean must be before a pivot pays."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A list of blocks whose rows are summed, and summed squared, by a map."""
+
+    list: SSAValue
+    scope: Block
+    summed: SSAValue
+    """The item that is summed: an element of the list, loaded and perhaps cast."""
+
+
+def candidates(function: FuncOp) -> Iterator[Candidate]:
+    """The lists that feed a sum and a sum of squares of their rows, each once."""
+    seen: set[SSAValue] = set()
+    for op in function.walk():
+        if not isinstance(op, block.RowSumOp) or not isinstance(op.operand.owner, block.MulOp):
+            continue
+        square = op.operand.owner
+        source = _list_of(square.lhs)
+        if square.lhs is not square.rhs or source is None or source in seen:
+            continue
+        if any(isinstance(use.operation, block.RowSumOp) for use in square.lhs.uses):
+            scope = source.owner if isinstance(source.owner, Block) else source.owner.parent
+            if scope is not None and all(isinstance(use.operation, block.MapOp) for use in source.uses):
+                seen.add(source)
+                yield Candidate(source, scope, square.lhs)
+
+
+def _list_of(item: SSAValue) -> SSAValue | None:
+    """The list of which an item is an element, loaded and perhaps cast."""
+    load = through_cast(item).owner
+    if not isinstance(load, block.LoadOp) or not isinstance(load.source, BlockArgument):
+        return None
+    user = load.source.block.parent_op()
+    return user.inputs[load.source.index] if isinstance(user, block.MapOp) else None
+
+
+def insert_pivots(function: FuncOp) -> int:
+    """Give a pivot to each list whose program does not change under a row shift; says how many."""
+    count = 0
+    for candidate in list(candidates(function)):
+        if is_shift_invariant(candidate.scope, candidate.list):
+            _insert(candidate)
+            count += 1
+    return count
+
+
+def _insert(candidate: Candidate) -> None:
+    body = Block()
+    like = candidate.summed.owner
+    assert isinstance(like, Operation)
+    write = Writer(body, like)
+    shift = _shift(candidate, write)
+    ops = list(body.ops)
+    for op in ops:
+        op.detach()
+    owner = candidate.list.owner
+    anchor = owner.next_op if isinstance(owner, Operation) else candidate.scope.first_op
+    assert anchor is not None
+    candidate.scope.insert_ops_before(ops, anchor)
+    for use in list(candidate.list.uses):
+        if isinstance(use.operation, block.MapOp):
+            _shift_elements(use.operation.body.block.args[use.index], shift)
+
+
+def _shift(candidate: Candidate, write: Writer) -> SSAValue:
+    """Minus the mean of the rows of the first block, or 0 where that is small."""
+    element_type = block.element_type_of(candidate.summed.type)
+    loaded = write(block.LoadOp(write(block.FirstOp(candidate.list), "first")), "first")
+    first = write.as_type(loaded, element_type)
+    total = write(block.RowSumOp(first, element_type), "total")
+    squares = write(block.RowSumOp(write(block.MulOp(first, first)), element_type), "squares")
+    width = write(block.RowSumOp(write.elementwise([first], first.type, "one", lambda to, _: to.constant(1.0, element_type)), element_type), "width")
+
+    def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+        mean = to.divide(args[0], args[2])
+        square = to.multiply(mean, mean)
+        variance = to.subtract(to.divide(args[1], args[2]), square)
+        limit = to.multiply(to.constant(GATE, element_type), variance)
+        pays = to.insert(arith.CmpfOp(square, limit, "ogt"))
+        return to.select(pays, to.negate(mean), to.constant(0.0, element_type))
+
+    return write.elementwise([total, squares, width], total.type, "pivot", scalars)
+
+
+def _shift_elements(element: SSAValue, shift: SSAValue) -> None:
+    """Shift an element of the list wherever a map loads it, in the type in which it is summed."""
+    wanted = block.element_type_of(shift.type)
+    for use in list(element.uses):
+        load = use.operation
+        if not isinstance(load, block.LoadOp):
+            continue
+        items = [load.result]
+        if block.element_type_of(load.result.type) != wanted:
+            items = [u.operation.results[0] for u in load.result.uses if through_cast(u.operation.results[0]) is load.result]
+        for item in items:
+            if block.element_type_of(item.type) == wanted:
+                _shift_item(item, shift)
+
+
+def _shift_item(item: SSAValue, shift: SSAValue) -> None:
+    owner = item.owner
+    assert isinstance(owner, Operation) and owner.parent is not None
+    shifted = block.RowShiftOp(item, shift)
+    shifted.location = owner.location
+    shifted.result.name_hint = item.name_hint
+    owner.parent.insert_op_after(shifted, owner)
+    item.replace_uses_with_if(shifted.result, lambda use: use.operation is not shifted)
+
