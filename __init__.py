@@ -1,7 +1,8 @@
 """Blockbuster: a compiler that fuses whole-array inference programs into a few block programs.
 
-``bb.parse`` reads a program, ``bb.PassPipeline`` changes it, ``bb.run`` executes it; ``bb.array`` and
-``bb.block`` hold the operations, ``bb.ArrayFunction`` and ``bb.BlockFunction`` build programs from Python.
+``bb.parse`` reads a program, ``bb.PassPipeline`` changes it, ``bb.run`` executes it, ``bb.equivalent``
+compares two; ``bb.array`` and ``bb.block`` hold the operations, ``bb.ArrayFunction`` and ``bb.BlockFunction``
+build programs from Python.
 Importing ``bb`` imports neither numpy nor xDSL: each name is loaded when it is first used.
 """
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .lowering.programs import parse as parse
     from .runtime.api import random_inputs as random_inputs
     from .runtime.api import run as run
+    from .runtime.exact.equivalence import Verdict as Verdict
+    from .runtime.exact.equivalence import equivalent as equivalent
     from .runtime.interpreter import InputError as InputError
     from .runtime.interpreter import InterpreterError as InterpreterError
     from .runtime.interpreter import Run as Run
@@ -48,7 +51,9 @@ _HOMES: dict[str, str] = {
     "PipelineError": "lowering.pipelines",
     "ProgramError": "lowering.programs",
     "Run": "runtime.interpreter",
+    "Verdict": "runtime.exact.equivalence",
     "build": "dialects.builder",
+    "equivalent": "runtime.exact.equivalence",
     "interpret": "runtime.interpreter",
     "make_context": "dialects.context",
     "parse": "lowering.programs",
@@ -75,10 +80,12 @@ __all__ = [
     "PipelineError",
     "ProgramError",
     "Run",
+    "Verdict",
     "__version__",
     "array",
     "block",
     "build",
+    "equivalent",
     "interpret",
     "make_context",
     "parse",

@@ -29,7 +29,9 @@ def chain(name: str, layers: int, shared: Sequence[str] = ()) -> str:
     lines: list[str] = []
     current = first
     for layer in range(layers):
-        signature += [f"%{argument}_l{layer}: {type}" for argument, type in arguments if argument not in common]
+        signature += [
+            f"%{argument}_l{layer}: {type}" for argument, type in arguments if argument not in common
+        ]
 
         def renamed(value: re.Match[str], layer: int = layer, current: str = current) -> str:
             if value[1] == first:

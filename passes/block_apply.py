@@ -19,6 +19,8 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects.diagnostics import did_you_mean
 from .cleanup import dead_code_patterns
 from .rules import ALL_RULES
+from .rules.law import Auditor, Law
+from .rules.table import Rule
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,24 @@ class BlockApplyPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         budget = _Budget(self.limit, self.rules)
-        rules: list[RewritePattern] = [_Counted(_rule(name), budget) for name in self.rules]
+        auditor = self.auditor(op)
+        rules: list[RewritePattern] = [_Counted(_rule(name, auditor), budget, auditor) for name in self.rules]
         patterns = [*dead_code_patterns(), *rules]
         PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_module(op)
 
+    def auditor(self, module: ModuleOp) -> Auditor | None:
+        """Who checks the rewrites: nobody, unless a subclass knows somebody."""
 
-def _rule(name: str) -> RewritePattern:
+
+def _rule(name: str, auditor: Auditor | None) -> RewritePattern:
     if name not in ALL_RULES:
         known = f"; the rules are {', '.join(sorted(ALL_RULES))}" if ALL_RULES else "; none is registered"
         raise PassFailedException(f"there is no rule named '{name}'{did_you_mean(name, ALL_RULES, known)}")
-    return ALL_RULES[name]()
+    rule = ALL_RULES[name]()
+    for law in rule.laws if isinstance(rule, Rule) else [rule]:
+        if isinstance(law, Law):
+            law.observer = auditor
+    return rule
 
 
 @dataclass
@@ -66,10 +76,15 @@ class _Counted(RewritePattern):
 
     rule: RewritePattern
     budget: _Budget
+    auditor: Auditor | None = None
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if self.auditor is not None:
+            self.auditor.listen(rewriter)
         self.rule.match_and_rewrite(op, rewriter)
         if rewriter.has_done_action:
+            if self.auditor is not None:
+                self.auditor.completed(self.rule, op)
             self.budget.left -= 1
             if self.budget.left < 0:
                 rules = ", ".join(self.budget.rules)

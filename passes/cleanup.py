@@ -1,4 +1,6 @@
-"""What follows from a rewrite without being a law: dead code, loads of what was just stored, unused results and inputs of maps."""
+"""What follows from a rewrite without being a law: dead code, loads of what was just stored, unused results
+and inputs of maps.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from ..dialects import block
-from ..dialects.block.canonicalize import DropDuplicateMapInputs, DropUnusedMapInputs, DropUnusedMapResults, LoadOfStore, PartitionOfAssemble
+from ..dialects.block.canonicalize import (
+    DropDuplicateMapInputs,
+    DropUnusedMapInputs,
+    DropUnusedMapResults,
+    LoadOfStore,
+    PartitionOfAssemble,
+)
 
 
 class EraseDead(RewritePattern):

@@ -1,13 +1,13 @@
 """Phase 3 of fusion: snapshots beyond the first, by extending maps.
 
-An extension repeats work to save traffic. It is tried on a copy of the program, brought into normal form, and kept if a structural
-law fired. One greedy chain leads to the most fused program; a best-first search by modelled bytes and operations finds those between,
-each snapshot once.
+An extension repeats work to save traffic. It is tried on a copy of the program, brought into normal form, and
+kept if a structural law fired. One greedy chain leads to the most fused program; a best-first search by
+modelled bytes and operations finds those between, each snapshot once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -20,7 +20,7 @@ from .facts import Facts
 from .normalize import Normalizer
 from .rules.extend_map import ExtendMap
 from .rules.extension import Extension
-from .rules.law import Observer
+from .rules.law import Auditor, Observer
 from .rules.slice_extend import SliceExtend
 from .rules.split_map import SplitMap
 from .structural_keys import Interner, program_key
@@ -34,7 +34,9 @@ Cost = tuple[int, int]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One extension of a program: which law, at which operation (counted in program order), at which of its sites."""
+    """One extension of a program: which law, at which operation (counted in program order), at which of its
+    sites.
+    """
 
     law: int
     op: int
@@ -94,13 +96,17 @@ def candidates(function: FuncOp) -> list[Candidate]:
             for position, site in enumerate(law.sites(op)):
                 if all(check.holds for check in law.checks(site)):
                     found.append(
-                        Candidate(number, index, position, law.has_contractions(site), depth, law.describe(site))
+                        Candidate(
+                            number, index, position, law.has_contractions(site), depth, law.describe(site)
+                        )
                     )
     return sorted(found, key=Candidate.order)
 
 
-def apply(function: FuncOp, candidate: Candidate, observer: Observer | None = None) -> list[Operation]:
-    """Apply an extension to a program equal to the one it was found in; gives the operations that it touched."""
+def apply(
+    function: FuncOp, candidate: Candidate, observer: Observer | None = None, auditor: Auditor | None = None
+) -> list[Operation]:
+    """Apply an extension to a program equal to the one it was found in; gives the operations it touched."""
     law = EXTENSIONS[candidate.law](Facts(), observer)
     op = next(op for index, (op, _) in enumerate(_maps(function)) if index == candidate.op)
     site = next(site for index, site in enumerate(law.sites(op)) if index == candidate.site)
@@ -110,7 +116,12 @@ def apply(function: FuncOp, candidate: Candidate, observer: Observer | None = No
     rewriter = PatternRewriter(op)
     rewriter.operation_insertion_handler.append(touched.append)
     rewriter.operation_modification_handler.append(touched.append)
+    if auditor is not None:
+        auditor.fired(law, op)
+        auditor.listen(rewriter)
     law.rewrite(op, site, rewriter)
+    if auditor is not None:
+        auditor.completed(law, op)
     return [inner for changed in touched if changed.parent is not None for inner in changed.walk()]
 
 
@@ -125,6 +136,8 @@ class Explorer:
     """Finds the snapshots of one function from its first, which is in normal form."""
 
     extra: Sequence[RewritePattern] = ()
+    auditor: Callable[[FuncOp], Auditor | None] = lambda _: None
+    """Gives the auditor, if there is one, of a function that is about to change."""
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     _intern: Interner = field(default_factory=Interner)
     _keys: dict[Snapshot, tuple[int, ...]] = field(default_factory=dict[Snapshot, tuple[int, ...]])
@@ -142,14 +155,22 @@ class Explorer:
 
     def _extend(self, snapshot: Snapshot, candidate: Candidate) -> Snapshot | None:
         function = snapshot.function.clone()
-        touched = apply(function, candidate)
-        firings = Normalizer(function, extra=self.extra).run(touched)
+        auditor = self.auditor(function)
+        touched = apply(function, candidate, auditor=auditor)
+        firings = Normalizer(function, extra=self.extra, auditor=auditor).run(touched)
         if not firings.structural:
-            self._note(snapshot, candidate, "no structural law fired after it: it would repeat work for nothing")
+            self._note(
+                snapshot, candidate, "no structural law fired after it: it would repeat work for nothing"
+            )
             return None
-        following = Snapshot(function, cost_of(function), (*snapshot.candidates, candidate))
+        # A clone: the order of uses, and so that of sites, is then the same wherever it is cloned again.
+        following = Snapshot(function.clone(), cost_of(function), (*snapshot.candidates, candidate))
         known = self._known.setdefault(self._key(following), following)
-        self._note(snapshot, candidate, "kept" if known is following else "it leads to a snapshot that is known already")
+        self._note(
+            snapshot,
+            candidate,
+            "kept" if known is following else "it leads to a snapshot that is known already",
+        )
         return known
 
     def _note(self, snapshot: Snapshot, candidate: Candidate, outcome: str) -> None:
@@ -176,7 +197,9 @@ class Explorer:
                 return snapshots
 
     def with_others(self, chain: Sequence[Snapshot], budget: int) -> list[Snapshot]:
-        """The chain, and other snapshots up to `budget` in all, always extending the one with least modelled traffic."""
+        """The chain, and other snapshots up to `budget` in all, always extending the one with least modelled
+        traffic.
+        """
         found = list(chain)
         queue: list[tuple[Cost, int, Snapshot]] = [(chain[0].cost, 0, chain[0])]
         queued = {id(chain[0])}

@@ -1,4 +1,5 @@
-"""What laws ask about a program: what a map captures, whether one operation depends on another, what is invariant in a map.
+"""What laws ask about a program: what a map captures, whether one operation depends on another, what is
+invariant in a map.
 
 Answers are cached; whoever changes the program tells the cache through `changed` and `inserted`.
 """
@@ -37,10 +38,12 @@ def is_invariant(value: SSAValue, map_: block.MapOp) -> bool:
 
 
 def waits_for_reduction(value: SSAValue) -> bool:
-    """Whether a value depends, through item operators, on a reduced result of a map: a whole loop must end first.
+    """Whether a value depends, through item operators, on a reduced result of a map: a whole loop must end
+    first.
 
     This is the demand under which the numerically delicate laws apply: moving a shift past a contraction only
     pays if the contraction would otherwise wait for that shift.
+
     """
     return any(_reduced_before(value))
 
@@ -94,9 +97,11 @@ def kind_of(value: SSAValue) -> block.Kind | None:
 
 
 def stacked_value(element: SSAValue) -> SSAValue | None:
-    """What the map that makes a list puts into it, given the argument that an element of that list is in another map.
+    """What the map that makes a list puts into it, given the argument that an element of that list is in
+    another map.
 
     None where the list is no stacked result of a map.
+
     """
     if not isinstance(element, BlockArgument):
         return None
@@ -112,7 +117,9 @@ def stacked_value(element: SSAValue) -> SSAValue | None:
 
 
 def is_positive(value: SSAValue) -> bool:
-    """Whether an item is known to have positive elements only: exponentials, and sums, products and powers of them."""
+    """Whether an item is known to have positive elements only: exponentials, and sums, products and powers of
+    them.
+    """
     owner = value.owner
     match owner:
         case block.ElementwiseOp():
@@ -153,7 +160,9 @@ def _captured(op: Operation) -> Iterator[SSAValue]:
 
 
 def _label_between(op: Operation, labels: dict[Operation, float]) -> bool:
-    """Number an operation, and those around it without numbers, between their neighbours; False if there is no room."""
+    """Number an operation, and those around it without numbers, between their neighbours; False if there is
+    no room.
+    """
     run = [op]
     while (before := run[0].prev_op) is not None and before not in labels:
         run.insert(0, before)
@@ -179,7 +188,9 @@ def _label_between(op: Operation, labels: dict[Operation, float]) -> bool:
 class Facts:
     """A cache of facts about one function."""
 
-    _captured: dict[Operation, dict[SSAValue, None]] = field(default_factory=dict[Operation, dict[SSAValue, None]])
+    _captured: dict[Operation, dict[SSAValue, None]] = field(
+        default_factory=dict[Operation, dict[SSAValue, None]]
+    )
     _labels: dict[Block, dict[Operation, float]] = field(default_factory=dict[Block, dict[Operation, float]])
 
     def captured(self, op: Operation) -> dict[SSAValue, None]:

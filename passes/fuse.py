@@ -1,12 +1,13 @@
 """`block-fuse`: laws of fusion to the snapshot that is wanted.
 
-Phase 2 (`normalize.py`) brings the program into normal form: the first snapshot. Phase 3 (`explore.py`) extends maps to reach
-others. Termination: see `measure.py`, whose measure `block-fuse{check=true}` asserts at every firing.
+Phase 2 (`normalize.py`) brings the program into normal form: the first snapshot. Phase 3 (`explore.py`)
+extends maps to reach others. Termination: see `measure.py`, whose measure `block-fuse{check=true}` asserts at
+every firing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,13 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects import block
 from ..dialects.diagnostics import OpError, did_you_mean
 from .cleanup import cleanup_patterns
-from .explore import EXTENSIONS, Explorer, Snapshot, apply, cost_of
+from .explore import EXTENSIONS, Candidate, Explorer, Snapshot, apply, cost_of
 from .facts import Facts
 from .measure import MeasureCheck
 from .normalize import Normalizer
 from .output import os_reason
 from .rules.constant_prologue import ConstantPrologue
-from .rules.law import Law, Observer
+from .rules.law import AnyLaw, Auditor, Observer
 from .rules.table import all_laws
 from .rules.user_rule import user_rules
 from .stabilize.needs import is_stabilized
@@ -35,17 +36,20 @@ if TYPE_CHECKING:
     from .trace import Record
 
 SNAPSHOT = "bb.snapshot"
-"""Attribute of a function that is a snapshot: its number, the extensions that led to it, and its modelled cost."""
+"""Attribute of a function that is a snapshot: its number, the extensions that led to it, and its modelled
+cost.
+"""
 
 
 @dataclass(frozen=True)
 class BlockFusePass(ModulePass):
     """Fuse the maps of block programs by the laws of fusion.
 
-    `snapshot`: `last` (the most fused), `best-traffic` (the fewest modelled bytes), a number (0 is the first), or `all` (each as a
-    function of its own). `whole`: dims that are to be one block. `extend=false` stops at the first snapshot. `budget`: how many
-    snapshots the search may find. `trace`: a file for the trace, as JSON lines; `programs=true` puts the pseudo-code of the program
-    after every step into it. `rules`: user rules to try with the laws. `check=true` asserts the termination measure.
+    `snapshot`: `last` (the most fused), `best-traffic` (the fewest modelled bytes), a number (0 is the
+    first), or `all` (each as a function of its own). `whole`: dims that are to be one block. `extend=false`
+    stops at the first snapshot. `budget`: how many snapshots the search may find. `trace`: a file for the
+    trace, as JSON lines; `programs=true` puts the pseudo-code of the program after every step into it.
+    `rules`: user rules to try with the laws. `check=true` asserts the termination measure.
     """
 
     name = "block-fuse"
@@ -61,7 +65,9 @@ class BlockFusePass(ModulePass):
 
     def __post_init__(self) -> None:
         if isinstance(self.snapshot, str) and self.snapshot not in ("last", "best-traffic", "all"):
-            raise ValueError(f"option 'snapshot' must be last, best-traffic, all or a number, got {self.snapshot!r}")
+            raise ValueError(
+                f"option 'snapshot' must be last, best-traffic, all or a number, got {self.snapshot!r}"
+            )
         if isinstance(self.snapshot, int) and self.snapshot < 0:
             raise ValueError(f"option 'snapshot' must not be negative, got {self.snapshot}")
         if self.budget < 1:
@@ -71,14 +77,18 @@ class BlockFusePass(ModulePass):
         functions = [
             function
             for function in op.walk()
-            if isinstance(function, FuncOp) and block.DIMS in function.attributes and len(function.body.blocks) == 1
+            if isinstance(function, FuncOp)
+            and block.DIMS in function.attributes
+            and len(function.body.blocks) == 1
         ]
         if not functions:
             raise PassFailedException("there is no block program to fuse; run array-to-block first")
         for function in functions:
             if is_stabilized(function):
                 name = function.sym_name.data
-                raise OpError(function, f"@{name} is stabilised already; block-fuse goes before block-stabilize")
+                raise OpError(
+                    function, f"@{name} is stabilised already; block-fuse goes before block-stabilize"
+                )
         self._declare_whole(functions)
         records: list[Record] = []
         for function in functions:
@@ -89,7 +99,9 @@ class BlockFusePass(ModulePass):
             try:
                 write_trace(records, self.trace)
             except OSError as error:
-                raise PassFailedException(f"cannot write the trace to {self.trace}: {os_reason(error)}") from error
+                raise PassFailedException(
+                    f"cannot write the trace to {self.trace}: {os_reason(error)}"
+                ) from error
 
     def _declare_whole(self, functions: Sequence[FuncOp]) -> None:
         known: dict[str, None] = {}
@@ -98,7 +110,9 @@ class BlockFusePass(ModulePass):
             known |= dict.fromkeys(dims)
             for name in self.whole:
                 if name in dims and dims[name].is_batch:
-                    raise OpError(function, f"batch dim {name} cannot be whole: its items have no axis over it")
+                    raise OpError(
+                        function, f"batch dim {name} cannot be whole: its items have no axis over it"
+                    )
             declared = {
                 name: block.DimAttr(dim.extent.data, 0, block.Blocking.Whole) if name in self.whole else dim
                 for name, dim in dims.items()
@@ -107,7 +121,12 @@ class BlockFusePass(ModulePass):
         for name in self.whole:
             if name not in known:
                 otherwise = f"; the dims are {', '.join(known)}"
-                raise PassFailedException(f"no function has a dim {name}{did_you_mean(name, known, otherwise)}")
+                raise PassFailedException(
+                    f"no function has a dim {name}{did_you_mean(name, known, otherwise)}"
+                )
+
+    def auditor(self, function: FuncOp) -> Auditor | None:
+        """Who checks the rewrites of a function: nobody, unless a subclass knows somebody."""
 
     def _user_rules(self) -> list[RewritePattern]:
         return user_rules(self.rules)
@@ -116,17 +135,20 @@ class BlockFusePass(ModulePass):
         source = function.clone() if self.trace is not None else None
         extra = self._user_rules()
         first = self._normal_form(function, extra)
-        explorer = Explorer(extra)
+        explorer = Explorer(extra, self.auditor)
         snapshots = self._snapshots(first, explorer)
         chosen = self._choose(function, snapshots)
         if source is not None:
+            numbers = {snapshot.candidates: snapshot.number for snapshot in snapshots}
             for snapshot in chosen:
-                records.extend(self._retrace(source.clone(), snapshot, explorer, extra))
+                records.extend(self._retrace(source.clone(), snapshot, numbers, explorer, extra))
         parent = function.parent
         assert parent is not None
         if self.snapshot == "all":
             for snapshot in chosen:
-                parent.insert_op_before(_named(snapshot, f"{function.sym_name.data}_snapshot{snapshot.number}"), function)
+                parent.insert_op_before(
+                    _named(snapshot, f"{function.sym_name.data}_snapshot{snapshot.number}"), function
+                )
         else:
             parent.insert_op_before(_named(chosen[0], function.sym_name.data), function)
         function.detach()
@@ -135,8 +157,8 @@ class BlockFusePass(ModulePass):
     def _normal_form(self, function: FuncOp, extra: Sequence[RewritePattern]) -> Snapshot:
         copy = function.clone()
         observer: Observer | None = MeasureCheck(copy) if self.check else None
-        Normalizer(copy, observer, extra).run()
-        return Snapshot(copy, cost_of(copy))
+        Normalizer(copy, observer, extra, auditor=self.auditor(copy)).run()
+        return Snapshot(copy.clone(), cost_of(copy))
 
     def _snapshots(self, first: Snapshot, explorer: Explorer) -> list[Snapshot]:
         if not self.extend:
@@ -155,11 +177,19 @@ class BlockFusePass(ModulePass):
             case _:
                 if self.snapshot >= len(snapshots):  # pyright: ignore[reportOperatorIssue]
                     count = len(snapshots)
-                    raise OpError(function, f"there is no snapshot {self.snapshot}, only {count} were found (0 to {count - 1})")
+                    raise OpError(
+                        function,
+                        f"there is no snapshot {self.snapshot}, only {count} were found (0 to {count - 1})",
+                    )
                 return [snapshots[self.snapshot]]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
     def _retrace(
-        self, function: FuncOp, snapshot: Snapshot, explorer: Explorer, extra: Sequence[RewritePattern]
+        self,
+        function: FuncOp,
+        snapshot: Snapshot,
+        numbers: Mapping[tuple[Candidate, ...], int],
+        explorer: Explorer,
+        extra: Sequence[RewritePattern],
     ) -> list[Record]:
         """Do again what led to a snapshot, and keep records of it."""
         from .trace import Tracer
@@ -170,23 +200,32 @@ class BlockFusePass(ModulePass):
         tracer.snapshot(0, (), laws)
         for length, candidate in enumerate(snapshot.candidates, start=1):
             for attempt in explorer.attempts:
-                if attempt.path == snapshot.path[: length - 1] and attempt.description != candidate.description:
+                if (
+                    attempt.path == snapshot.path[: length - 1]
+                    and attempt.description != candidate.description
+                ):
                     tracer.extension(attempt.description, False, attempt.outcome)
             tracer.extension(candidate.description, True, "a structural law fired after it")
+            # Sites are found through uses, whose order only a fresh clone has in common with the explorer's.
+            function = tracer.function = function.clone()
             touched = apply(function, candidate, tracer)
             Normalizer(function, tracer, extra).run(touched)
-            tracer.snapshot(length, snapshot.path[:length], laws)
+            tracer.snapshot(numbers[snapshot.candidates[:length]], snapshot.path[:length], laws)
         return tracer.records
 
 
-def _laws_to_explain() -> list[Callable[[Facts], Law]]:
+def _laws_to_explain() -> list[Callable[[Facts], AnyLaw]]:
     return [*all_laws(), *EXTENSIONS]
 
 
 def extract_constants(function: FuncOp, observer: Observer | None = None) -> None:
-    """Give what depends on declared constants alone a prologue of its own. Runs last: fusion would take it back."""
+    """Give what depends on declared constants alone a prologue of its own. Runs last: fusion would take it
+    back.
+    """
     patterns = [ConstantPrologue(observer=observer), *(pattern for pattern, _ in cleanup_patterns())]
-    PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(function.body)
+    PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(
+        function.body
+    )
 
 
 def _named(snapshot: Snapshot, name: str) -> FuncOp:

@@ -1,17 +1,19 @@
 """The termination measure of phase 2.
 
-Unfold the program to a tree and give every value a weight: a leaf 2; scales, shifts, additions, outer products, linear forms and
-monomials the sum of their operands and 1 (additions of vectors 2, for they become linear forms); loads, stores and casts their
-operand and 1; a multiple of a block and row reductions twice their operand; other element-wise operators three times their
-operands; contractions and Hadamard products twice the product of their operands; a stacked list twice its element,
-a reduced result three times. A firing must make the tuple
+Unfold the program to a tree and give every value a weight: a leaf 2; scales, shifts, additions, outer
+products, linear forms and monomials the sum of their operands and 1 (additions of vectors 2, for they become
+linear forms); loads, stores and casts their operand and 1; a multiple of a block and row reductions twice
+their operand; other element-wise operators three times their operands; contractions and Hadamard products
+twice the product of their operands; a stacked list twice its element, a reduced result three times. A firing
+must make the tuple
 
     (weight, misplaced pairs, maps, operations and results, nesting depths)
 
-smaller in lexicographic order, where a misplaced pair is a scale or shift over one of its kind, a row scale under a column scale, a
-column shift under a row shift, a shift under an addition, or a constant factor under a product. Dead code does not count. This is
-checked at run time by `block-fuse{check=true}` and in the tests; it is a measured argument with a hand check of the local laws, not
-a proof. Extensions do not count: they move maps inward, and each that is kept merges at least one map.
+smaller in lexicographic order, where a misplaced pair is a scale or shift over one of its kind, a row scale
+under a column scale, a column shift under a row shift, a shift under an addition, or a constant factor under
+a product. Dead code does not count. This is checked at run time by `block-fuse{check=true}` and in the tests;
+it is a measured argument with a hand check of the local laws, not a proof. Extensions do not count: they move
+maps inward, and each that is kept merges at least one map.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ..dialects import block
 from .rules.items import scale_of, shift_of, through_cast
@@ -56,7 +58,8 @@ class _Weigher:
         if isinstance(owner, Block):
             user = owner.parent_op()
             if isinstance(user, block.MapOp):
-                return self.of(user.inputs[value.index])  # pyright: ignore[reportAttributeAccessIssue]
+                assert isinstance(value, BlockArgument)
+                return self.of(user.inputs[value.index])
             return 2
         if isinstance(owner, block.MapOp):
             index = owner.results.index(value)  # pyright: ignore[reportArgumentType]
@@ -163,7 +166,9 @@ class MeasureCheck:
             title, before, was_live = self._last
             self.firings.append((title, before, now))
             if not (now < before or (now == before and not was_live)):
-                raise AssertionError(f"{title} did not make the termination measure smaller: {before} to {now}")
+                raise AssertionError(
+                    f"{title} did not make the termination measure smaller: {before} to {now}"
+                )
         self._last = law.title(), now, not site.results or any(result in live for result in site.results)
 
     def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:

@@ -1,11 +1,13 @@
 """Phase 2 of fusion: laws to a fixpoint.
 
-Order matters in two places only: whole dims are inlined before anything else, for the delicate laws ask which maps there are; and
-siblings are fused last, when nothing else fires anywhere, for the merged map can stand in the way of a consecutive fusion.
-Everything else reaches one normal form in any order (a test shows it with random orders).
+Order matters in three places: whole dims are inlined before anything else, for the delicate laws ask which maps
+there are; consecutive maps are fused when the other laws have done what they can, for a scale or shift that could
+have travelled with a list would tie its producer to what the consumer waits for; and siblings are fused last, when
+nothing else fires anywhere, for the merged map can stand in the way of a consecutive fusion. Everything else
+reaches one normal form in any order (a test shows it with random orders).
 
-A worklist holds the operations that something near has changed; a sweep over all operations at the end makes sure that nothing
-was missed.
+A worklist holds the operations that something near has changed; a sweep over all operations at the end makes
+sure that nothing was missed.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ from ..dialects import block
 from .cleanup import cleanup_patterns
 from .facts import Facts
 from .rules.cse import Cse
+from .rules.fuse_consecutive_maps import FuseConsecutiveMaps
 from .rules.fuse_sibling_maps import FuseSiblingMaps
 from .rules.inline_whole_dim import InlineWholeDim
-from .rules.law import Law, Observer
+from .rules.law import AnyLaw, Auditor, Law, Observer
 from .rules.table import freely_ordered_laws
 
 REACH = 4
@@ -34,11 +37,12 @@ REACH = 4
 
 
 class _Worklist:
-    """Operations to look at, each once, first in first out."""
+    """Operations to look at, each once, first in first out (or in random order)."""
 
-    def __init__(self) -> None:
+    def __init__(self, random: Random | None = None) -> None:
         self._queue: deque[Operation] = deque()
         self._waiting: set[Operation] = set()
+        self._random = random
 
     def push(self, op: Operation) -> None:
         if op not in self._waiting:
@@ -47,6 +51,8 @@ class _Worklist:
 
     def pop(self) -> Operation | None:
         while self._queue:
+            if self._random is not None:
+                self._queue.rotate(self._random.randrange(len(self._queue)))
             op = self._queue.popleft()
             if op in self._waiting:
                 self._waiting.discard(op)
@@ -64,7 +70,7 @@ class Firings:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     structural: int = 0
 
-    def count(self, law: Law) -> None:
+    def count(self, law: AnyLaw) -> None:
         self.counts[law.title()] = self.counts.get(law.title(), 0) + 1
         self.structural += law.structural
 
@@ -72,21 +78,21 @@ class Firings:
 class _Tee:
     """Counts firings, and passes them on."""
 
-    def __init__(self, firings: Firings, observer: Observer | None):
+    def __init__(self, firings: Firings, *observers: Observer | None):
         self.firings = firings
-        self.observer = observer
+        self.observers = [observer for observer in observers if observer is not None]
 
-    def fired(self, law: Law, site: Operation) -> None:
+    def fired(self, law: AnyLaw, site: Operation) -> None:
         self.firings.count(law)
-        if self.observer is not None:
-            self.observer.fired(law, site)
+        for observer in self.observers:
+            observer.fired(law, site)
 
-    def refused(self, law: Law, site: Operation, check: object) -> None:
+    def refused(self, law: AnyLaw, site: Operation, check: object) -> None:
         """Refusals are collected at the end, from what is left, and not from every visit on the way."""
 
     def settle(self) -> None:
-        if self.observer is not None:
-            self.observer.settle()
+        for observer in self.observers:
+            observer.settle()
 
 
 def items_and_maps(scope: Operation) -> Iterator[Operation]:
@@ -103,6 +109,7 @@ class Normalizer:
     """Brings one function into normal form.
 
     `extra` are user rules, tried with the laws. `random` shuffles the laws that may be tried in any order.
+    `auditor` checks every rewrite.
     """
 
     def __init__(
@@ -112,18 +119,23 @@ class Normalizer:
         extra: Sequence[RewritePattern] = (),
         random: Random | None = None,
         limit: int = 1_000_000,
+        auditor: Auditor | None = None,
     ):
         self.function = function
         self.facts = Facts()
         self.firings = Firings()
         self.limit = limit
-        self._worklist = _Worklist()
-        tee = _Tee(self.firings, observer)
+        self._worklist = _Worklist(random)
+        self._maps = _Worklist(random)
+        """Maps that may follow another, once nothing else is left to do."""
+        self._auditor = auditor
+        tee = _Tee(self.firings, observer, auditor)
         laws = [law(self.facts, tee) for law in freely_ordered_laws()]
         if random is not None:
             random.shuffle(laws)
         self._first = InlineWholeDim(self.facts, tee)
         self._cse = Cse(self.facts, tee)
+        self._consecutive = FuseConsecutiveMaps(self.facts, tee)
         self._siblings = FuseSiblingMaps(self.facts, tee)
         for pattern in extra:
             if isinstance(pattern, Law):
@@ -143,7 +155,8 @@ class Normalizer:
     def run(self, touched: Sequence[Operation] | None = None) -> Firings:
         """Apply the laws until none fires any more.
 
-        `touched`: the operations that changed since the function was in normal form, if it was; they are looked at first.
+        `touched`: the operations that changed since the function was in normal form, if it was; they are
+        looked at first.
         """
         while self._try(self.function, [self._first]):
             touched = None
@@ -178,20 +191,26 @@ class Normalizer:
 
     def _drain(self) -> bool:
         fired = False
-        while (op := self._worklist.pop()) is not None:
-            if op.parent is None:
-                continue
-            if self._try(op, self._patterns_for(op)):
+        while True:
+            if (op := self._worklist.pop()) is not None:
+                patterns = self._patterns_for(op)
+                if isinstance(op, block.MapOp):
+                    self._maps.push(op)
+            elif (op := self._maps.pop()) is not None:
+                patterns = [self._consecutive]
+            else:
+                return fired
+            if op.parent is not None and self._try(op, patterns):
                 fired = True
-                if op.parent is not None:
-                    self._worklist.push(op)
-        return fired
+                self._worklist.push(op)  # passed over if it is gone
 
     def _patterns_for(self, op: Operation) -> list[RewritePattern]:
         kind = type(op)
         known = self._by_type.get(kind)
         if known is None:
-            known = self._by_type[kind] = [pattern for pattern, anchors in self._patterns if issubclass(kind, anchors)]
+            known = self._by_type[kind] = [
+                pattern for pattern, anchors in self._patterns if issubclass(kind, anchors)
+            ]
         return known
 
     def _try(self, op: Operation, patterns: Sequence[RewritePattern]) -> bool:
@@ -200,9 +219,13 @@ class Normalizer:
         point = InsertPoint.before(op) if op.parent is not None else InsertPoint.at_start(op.regions[0].block)
         rewriter = PatternRewriter(point)
         rewriter.extend_from_listener(self._listener)
+        if self._auditor is not None:
+            self._auditor.listen(rewriter)
         for pattern in patterns:
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:
+                if self._auditor is not None:
+                    self._auditor.completed(pattern, op)
                 self.limit -= 1
                 if self.limit < 0:
                     raise RuntimeError("fusion does not end: laws undo each other")
@@ -220,6 +243,7 @@ class Normalizer:
     def _removed(self, op: Operation) -> None:
         self.facts.changed(op)
         self._worklist.drop(op)
+        self._maps.drop(op)
         for inner in op.walk():
             for operand in inner.operands:
                 self._touch_maker(operand)

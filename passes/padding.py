@@ -1,8 +1,9 @@
 """What lies in the padding of ragged blocks, and where that would do harm.
 
-A target may load the last, ragged block of a dim into a tile of full size and fill the rest with zeros. The operators then compute on
-the padding too, and that is harmless until an operator reduces over a padded axis. This analysis follows which number the padding
-holds: 0 at first, 1 after an exponential, and so on, until it is no single number any more.
+A target may load the last, ragged block of a dim into a tile of full size and fill the rest with zeros. The
+operators then compute on the padding too, and that is harmless until an operator reduces over a padded axis.
+This analysis follows which number the padding holds: 0 at first, 1 after an exponential, and so on, until it
+is no single number any more.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Padding:
     _known: dict[tuple[SSAValue, str], Fill] = field(default_factory=dict[tuple[SSAValue, str], Fill])
 
     def of(self, value: SSAValue, dim: str) -> Fill | None:
-        """What the padding of an item along a dim holds; None where the item has no axis over it, or no padding."""
+        """What the padding of an item along a dim holds; None where the item has no axis over it, or no
+        padding.
+        """
         type = value.type
         if not isinstance(type, block.ItemType) or dim not in type.dims or not is_ragged(self.dims[dim]):
             return None
@@ -118,7 +121,11 @@ def _multiple(fill: Fill | None, coefficient: block.CoefficientAttr) -> Fill | N
 def _power(fill: Fill | None, exponent: int) -> Fill | None:
     if fill is None or fill.number is None:
         return fill
-    return ANYTHING if exponent < 0 and (fill.number == 0 or math.isinf(fill.number)) else Fill(fill.number**exponent)
+    return (
+        ANYTHING
+        if exponent < 0 and (fill.number == 0 or math.isinf(fill.number))
+        else Fill(fill.number**exponent)
+    )
 
 
 def _product(factors: list[Fill | None]) -> Fill:
@@ -134,7 +141,9 @@ def _product(factors: list[Fill | None]) -> Fill:
 
 
 def _sum(addends: list[Fill | None]) -> Fill:
-    """The sum of what addends hold: with an addend without padding, no single number unless an infinity swallows it."""
+    """The sum of what addends hold: with an addend without padding, no single number unless an infinity
+    swallows it.
+    """
     numbers = [None if addend is None else addend.number for addend in addends]
     infinite = [number for number in numbers if number is not None and math.isinf(number)]
     if infinite and all(addend is None or addend.number is not None for addend in addends):
@@ -142,22 +151,54 @@ def _sum(addends: list[Fill | None]) -> Fill:
     return ANYTHING if None in numbers else Fill(sum(number for number in numbers if number is not None))
 
 
+def _total(a: float, b: float) -> float:
+    return a + b
+
+
+def _difference(a: float, b: float) -> float:
+    return a - b
+
+
+def _times(a: float, b: float) -> float:
+    return a * b
+
+
+def _quotient(a: float, b: float) -> float:
+    return a / b
+
+
+def _negative(a: float) -> float:
+    return -a
+
+
+def _larger(a: float, b: float) -> float:
+    return max(a, b)
+
+
+def _smaller(a: float, b: float) -> float:
+    return min(a, b)
+
+
+def _rsqrt(value: float) -> float:
+    return 1 / math.sqrt(value)
+
+
 _FUNCTIONS: dict[str, Callable[..., float]] = {
-    "arith.addf": lambda a, b: a + b,
-    "arith.subf": lambda a, b: a - b,
-    "arith.mulf": lambda a, b: a * b,
-    "arith.divf": lambda a, b: a / b,
-    "arith.negf": lambda a: -a,
-    "arith.maximumf": max,
-    "arith.minimumf": min,
-    "arith.extf": lambda a: a,
-    "arith.truncf": lambda a: a,
+    "arith.addf": _total,
+    "arith.subf": _difference,
+    "arith.mulf": _times,
+    "arith.divf": _quotient,
+    "arith.negf": _negative,
+    "arith.maximumf": _larger,
+    "arith.minimumf": _smaller,
+    "arith.extf": float,
+    "arith.truncf": float,
     "math.exp": math.exp,
     "math.tanh": math.tanh,
     "math.erf": math.erf,
-    "math.absf": abs,
+    "math.absf": math.fabs,
     "math.sqrt": math.sqrt,
-    "math.rsqrt": lambda a: 1 / math.sqrt(a),
+    "math.rsqrt": _rsqrt,
 }
 
 
@@ -195,7 +236,9 @@ def _dims(value: SSAValue) -> tuple[str, ...]:
 
 
 def is_remainder_mask(op: arith.SelectOp, dim: str) -> bool:
-    """Whether a select keeps its first value where the index along a dim is within the extent, and nowhere else."""
+    """Whether a select keeps its first value where the index along a dim is within the extent, and nowhere
+    else.
+    """
     condition = op.cond.owner
     if not isinstance(condition, arith.CmpiOp) or condition.predicate.value.data != 2:  # slt
         return False
@@ -209,7 +252,9 @@ def is_remainder_mask(op: arith.SelectOp, dim: str) -> bool:
 
 @dataclass(frozen=True)
 class Harm:
-    """An operand whose padding would reach a reduction: the operator, the operand's number, the dim, and what it should hold."""
+    """An operand whose padding would reach a reduction: the operator, the operand's number, the dim, and what
+    it should hold.
+    """
 
     op: Operation
     operand: int

@@ -1,7 +1,8 @@
-"""Structural identity of block programs: equal keys are equal values, whatever the order of operations, inputs and results.
+"""Structural identity of block programs: equal keys are equal values, whatever the order of operations,
+inputs and results.
 
-A key covers how work is grouped into maps, so that two programs with equal keys are one snapshot. The order of operations, of the
-operands of commutative operators, of a map's inputs and of its results does not matter.
+A key covers how work is grouped into maps, so that two programs with equal keys are one snapshot. The order
+of operations, of the operands of commutative operators, of a map's inputs and of its results does not matter.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Keys:
 
     intern: Interner
     outside: Callable[[SSAValue], Hashable] = id
+    exact: bool = True
+    """Whether scalar constants differ that differ only before they are rounded to their type."""
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     def of(self, value: SSAValue) -> int:
@@ -42,7 +45,7 @@ class Keys:
         return known
 
     def enter_map(self, op: block.MapOp, depth: int) -> None:
-        """Give keys to the arguments of a map's body: the element of a list in a map over a dim, at a depth."""
+        """Give keys to the arguments of a map's body: elements of lists in a map over a dim, at a depth."""
         for argument, value in zip(op.body.block.args, op.inputs, strict=True):
             self.values[argument] = self.intern(("element", op.dim_name, depth, self.of(value)))
 
@@ -51,7 +54,13 @@ class Keys:
         arguments = op.yield_op.arguments
         return [
             self.intern(
-                (kind, op.dim_name, depth, self.of(value), None if pivot is None else self.of(arguments[pivot]))
+                (
+                    kind,
+                    op.dim_name,
+                    depth,
+                    self.of(value),
+                    None if pivot is None else self.of(arguments[pivot]),
+                )
             )
             for kind, pivot, value in zip(op.result_kinds, op.result_pivots, arguments, strict=True)
         ]
@@ -66,7 +75,7 @@ class Keys:
                 return self.intern(("monomial", tuple(sorted((self.of(value), e) for value, e in op.pairs))))
             case block.ElementwiseOp():
                 inputs = tuple(self.of(value) for value in op.inputs)
-                return self.intern(("elementwise", inputs, _scalar_structure(op), op.result.type))
+                return self.intern(("elementwise", inputs, _scalar_structure(op, self.exact), op.result.type))
             case _:
                 operands = [self.of(value) for value in op.operands]
                 if isinstance(op, _COMMUTATIVE):
@@ -80,12 +89,14 @@ class Keys:
             self.values[result] = key if index == 0 else self.intern(("result", key, index))
 
 
-def _scalar_structure(op: block.ElementwiseOp) -> Hashable:
+def _scalar_structure(op: block.ElementwiseOp, exact: bool) -> Hashable:
     numbers: dict[SSAValue, int] = {argument: -1 - index for index, argument in enumerate(op.body.block.args)}
     structure: list[Hashable] = []
     for index, inner in enumerate(op.body.block.ops):
         operands = tuple(numbers[value] for value in inner.operands)
-        structure.append((inner.name, operands, *sorted(inner.properties.items()), *sorted(inner.attributes.items())))
+        structure.append(
+            (inner.name, operands, *sorted(inner.properties.items()), *sorted(inner.attributes.items()))
+        )
         for result in inner.results:
             numbers[result] = index
     return tuple(structure)
@@ -93,8 +104,10 @@ def _scalar_structure(op: block.ElementwiseOp) -> Hashable:
 
 def program_key(function: FuncOp, intern: Interner) -> tuple[int, ...]:
     """The key of a whole function: of what it returns, with the grouping of all work into maps."""
-    arguments = {argument: index for index, argument in enumerate(function.body.block.args)}
-    keys = Keys(intern, lambda value: ("argument", arguments[value]))
+    arguments: dict[SSAValue, int] = {
+        argument: index for index, argument in enumerate(function.body.block.args)
+    }
+    keys = Keys(intern, lambda value: ("argument", arguments[value]), exact=False)
 
     def visit(body: Block, depth: int) -> None:
         for op in body.ops:

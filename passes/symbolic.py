@@ -28,7 +28,8 @@ Monomial = tuple[tuple[Symbol, int], ...]
 class Polynomial:
     """A sum of products of symbols with integer coefficients; prints as `2·M·K·#N + M`.
 
-    `M` is the extent of M in elements, `#M` the number of its blocks, `first(M)` the extent of the first block.
+    `M` is the extent of M in elements, `#M` the number of its blocks, `first(M)` the extent of the first
+    block.
     """
 
     terms: Mapping[Monomial, int]

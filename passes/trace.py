@@ -3,7 +3,8 @@
 Records are dictionaries that go into a file as JSON lines:
 
 - `program`: the program at the start;
-- `fired`: a law at a site, with what the program moves and computes before and after (simplifications that follow included);
+- `fired`: a law at a site, with what the program moves and computes before and after it (and after the
+  simplifications that follow);
 - `extension`: an extension that was tried, whether it was kept, and why not;
 - `snapshot`: a complete version of the program;
 - `refused`: a site of a snapshot at which a law declined, and the reason.
@@ -17,20 +18,24 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ..dialects import block
 from ..dialects.diagnostics import location_of
+from .cleanup import dead_code_patterns
 from .facts import Facts
 from .output import replace_file
 from .pseudo_code import pseudo_code
-from .rules.law import Check, Law
+from .rules.law import AnyLaw, Check
 from .traffic import Traffic, contraction_flops, modelled_values, traffic_of_function
 
 Record = dict[str, object]
 
 
 def measure(function: FuncOp) -> dict[str, int]:
-    """What a program moves and computes, at the declared or at assumed sizes, and how many nests and lists it has."""
+    """What a program moves and computes, at the declared or at assumed sizes, and how many nests and lists it
+    has.
+    """
     total = Traffic()
     for _, traffic in traffic_of_function(function):
         total += traffic
@@ -48,7 +53,7 @@ def measure(function: FuncOp) -> dict[str, int]:
 
 
 def intermediate_lists(function: FuncOp) -> list[Operation]:
-    """The maps that stack a list which some operation of the function reads again, each counted once a list."""
+    """The maps that stack a list which some operation of the function reads again, once for each list."""
     found: list[Operation] = []
     for op in function.walk():
         if isinstance(op, block.MapOp):
@@ -62,11 +67,15 @@ def intermediate_lists(function: FuncOp) -> list[Operation]:
 
 
 def _captures(user: Operation, maker: Operation) -> bool:
-    return isinstance(user, block.LoadOp) or (user.parent is not maker.parent and not isinstance(user, block.YieldOp))
+    return isinstance(user, block.LoadOp) or (
+        user.parent is not maker.parent and not isinstance(user, block.YieldOp)
+    )
 
 
 def site_of(op: Operation) -> Record:
-    """Where an operation stands: its name, what it makes, the dims of the maps around it, and its source location."""
+    """Where an operation stands: its name, what it makes, the dims of the maps around it, and its source
+    location.
+    """
     dims: list[str] = []
     scope = op.parent_op()
     while scope is not None:
@@ -113,7 +122,7 @@ class Tracer:
         numbers["recomputed_flops"] = max(0, measured["contraction_flops"] - self._source_contractions)
         return numbers
 
-    def fired(self, law: Law, site: Operation) -> None:
+    def fired(self, law: AnyLaw, site: Operation) -> None:
         self.settle()
         self._step += 1
         self._pending = self._record(
@@ -127,23 +136,24 @@ class Tracer:
             before=self._numbers(self._now),
         )
 
-    def refused(self, law: Law, site: Operation, check: Check) -> None:
+    def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
         """Refusals are collected from the snapshots."""
 
     def settle(self) -> None:
         """Complete the record of the last firing with what it led to."""
         if self._pending is not None:
-            self._now = measure(self.function)
+            function = _without_dead_code(self.function)
+            self._now = measure(function)
             self._pending["after"] = self._numbers(self._now)
             if self.programs:
-                self._pending["program"] = pseudo_code(self.function)
+                self._pending["program"] = pseudo_code(function)
             self._pending = None
 
     def extension(self, description: str, kept: bool, reason: str) -> None:
         """An extension was tried."""
         self._record("extension", description=description, kept=kept, reason=reason)
 
-    def snapshot(self, number: int, path: Iterable[str], laws: Iterable[Callable[[Facts], Law]]) -> None:
+    def snapshot(self, number: int, path: Iterable[str], laws: Iterable[Callable[[Facts], AnyLaw]]) -> None:
         """The function is a snapshot now: record it, and why the laws that look at it decline."""
         self.settle()
         self._record(
@@ -170,6 +180,14 @@ class Tracer:
                     if text not in seen:
                         seen.add(text)
                         self._record("refused", **content)
+
+
+def _without_dead_code(function: FuncOp) -> FuncOp:
+    """A copy without what nobody reads: the driver may not have come to it yet."""
+    copy = function.clone()
+    patterns = GreedyRewritePatternApplier([*dead_code_patterns()], dce_enabled=False)
+    PatternRewriteWalker(patterns).rewrite_region(copy.body)
+    return copy
 
 
 def write_trace(records: Iterable[Record], path: str) -> None:

@@ -90,7 +90,9 @@ class _Meter:
         return total
 
     def along(self, dim: str, loops: tuple[str, ...]) -> Polynomial:
-        """Elements along one axis, over all iterations of a map over its dim; outside one, of the first block."""
+        """Elements along one axis, over all iterations of a map over its dim; outside one, of the first
+        block.
+        """
         return self.symbol(dim, first=dim not in loops and not self.dims[dim].is_whole)
 
     def elements(self, item: block.ItemType, loops: tuple[str, ...]) -> Polynomial:
@@ -207,13 +209,14 @@ def modelled_values(dims: Mapping[str, block.DimAttr]) -> dict[Symbol, int]:
     """Numbers for all symbols of a program, assumed where it declares none."""
     extents = {name: dim.static_extent or ASSUMED_EXTENT for name, dim in dims.items()}
     sizes = {
-        name: extents[name] if dim.is_whole else dim.block_size or ASSUMED_BLOCK_SIZE for name, dim in dims.items()
+        name: extents[name] if dim.is_whole else dim.block_size or ASSUMED_BLOCK_SIZE
+        for name, dim in dims.items()
     }
     return values_for(extents, sizes)
 
 
 def contraction_flops(function: FuncOp) -> Polynomial:
-    """Operations of all contractions of a function; what exceeds those of the unfused program is recomputed."""
+    """Operations of all contractions; what exceeds those of the unfused program is recomputed."""
     meter = _Meter(block.declared_dims(function) or {})
 
     def visit(body: Block, loops: tuple[str, ...]) -> Polynomial:

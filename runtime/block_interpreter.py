@@ -90,9 +90,9 @@ _COMBINE = {Kind.Sum: np.add, Kind.Max: np.maximum, Kind.Min: np.minimum}
 class BlockInterpreter:
     """Evaluates the operations of the `block` dialect in one function.
 
-    With `padded`, ragged blocks are filled with zeros to the size of the others, as a target with tiles of fixed size does.
-    With `float64`, every float is computed as float64; bytes are counted in the program's own types all the
-    same.
+    With `padded`, ragged blocks are filled with zeros to the size of the others, as a target with tiles of
+    fixed size does. With `float64`, every float is computed as float64; bytes are counted in the program's
+    own types all the same.
     """
 
     def __init__(
@@ -108,7 +108,8 @@ class BlockInterpreter:
         self.float64 = float64
         self.callbacks = callbacks or {}
         self.counts = Counts()
-        self._offsets: dict[str, int] = {}
+        self.offsets: dict[str, int] = {}
+        """The first element of the block at hand along each dim that a map around runs over."""
 
     def evaluate(self, op: Operation, values: dict[SSAValue, Value]) -> None:
         """Evaluate one operation, reading its operands from `values` and putting its results there."""
@@ -192,7 +193,7 @@ class BlockInterpreter:
                     f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op
                 )
         for trip in range(trips):
-            self._offsets[dim] = trip * size
+            self.offsets[dim] = trip * size
             # SSA names are unique, so that each iteration may overwrite those of the one before.
             for value, argument in zip(op.inputs, op.body.block.args, strict=True):
                 mapped = values[value]
@@ -203,7 +204,7 @@ class BlockInterpreter:
             rescalings = self._rescalings(op, collected, yielded)
             for index, value in enumerate(yielded):
                 self._collect(op, index, collected[index], value, rescalings)
-        del self._offsets[dim]
+        del self.offsets[dim]
         return [
             parts if kind is Kind.Stack else parts[0]
             for kind, parts in zip(op.result_kinds, collected, strict=True)
@@ -310,7 +311,10 @@ class BlockInterpreter:
         """For each axis of an item, the elements that are in the array, and the elements of a full block."""
         type = op.source.type
         assert isinstance(type, block.ItemType)
-        return [(self._extent_here(dim, op), min(self.dims.size(dim, op), self.dims.extent(dim, op))) for dim in type.dims]
+        return [
+            (self._extent_here(dim, op), min(self.dims.size(dim, op), self.dims.extent(dim, op)))
+            for dim in type.dims
+        ]
 
     def _pad(self, item: Array, op: block.LoadOp) -> Array:
         return np.pad(item, [(0, full - valid) for valid, full in self._valid(op)])
@@ -381,7 +385,7 @@ class BlockInterpreter:
             assert isinstance(inner, block.DimScalarOp)
             if isinstance(inner, block.ExtentOp):
                 return np.asarray(self.dims.extent(inner.dim_name, inner), np.int64)
-            offset = self._offsets.get(inner.dim_name, 0)
+            offset = self.offsets.get(inner.dim_name, 0)
             if inner.dim_name not in type.dims:
                 return np.asarray(offset, np.int64)
             axis = type.dims.index(inner.dim_name)
@@ -394,14 +398,14 @@ class BlockInterpreter:
         return result
 
     def _block_extent(self, dim: str, op: Operation) -> int:
-        """How many elements the block at hand has along a dim; a full block's where ragged ones are padded."""
+        """How many elements the block at hand has along a dim; with padding, those of a full block."""
         if self.padded:
             return min(self.dims.size(dim, op), self.dims.extent(dim, op))
         return self._extent_here(dim, op)
 
     def _extent_here(self, dim: str, op: Operation) -> int:
-        """How many elements of the array the block at hand has; the last one may have fewer than the others."""
-        offset = self._offsets.get(dim, 0)
+        """How many elements of the array the block at hand has; the last one may have fewer."""
+        offset = self.offsets.get(dim, 0)
         return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
 
     def _custom(self, op: block.CustomOp, operands: list[Array]) -> list[Array]:

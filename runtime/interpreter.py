@@ -148,9 +148,7 @@ class _Machine:
             self.block_sizes,
             self.default_block_size,
         )
-        blocks = BlockInterpreter(
-            dims, float64=self.float64, callbacks=self.callbacks, padded=self.padded
-        )
+        blocks = BlockInterpreter(dims, float64=self.float64, callbacks=self.callbacks, padded=self.padded)
         body = function.body.block
         values: dict[SSAValue, Value] = dict(zip(body.args, arguments, strict=True))
         # A dim of unknown extent may be iterated over before the array that gives its extent is cut.

@@ -19,12 +19,13 @@ from xdsl.printer import Printer
 from ..dialects.context import make_context
 from ..dialects.diagnostics import Diagnostic, OpWarning, one_sentence
 from ..dialects.parsing import parse_module
-from ..lowering.pipelines import ALL_PASSES, PassPipeline, PipelineError, describe_pass
+from ..lowering.pipelines import ALL_PASSES, Callback, PassPipeline, PipelineError, describe_pass
 from ..passes.rules import ALL_RULES
 from .expected_diagnostics import check_expectations
 from .files import DEFAULT_LIMIT_MIB, Chunk, ToolError, read_text, split_chunks, write_stdout, write_text
 
 if TYPE_CHECKING:
+    from .equivalence_check import EquivalenceCheck
     from .explanation import Explanation
 
 TARGETS: dict[str, str] = {"mlir": "the program as MLIR text"}
@@ -63,13 +64,26 @@ def _run(options: argparse.Namespace) -> int:
             f"target '{options.target}' is not available in this version; targets: {', '.join(TARGETS)}"
         )
     pipeline = PassPipeline(options.passes)
+    if options.verify_seed is not None and not options.verify_each:
+        raise ToolError("--verify-seed belongs to --verify-each, which is not given")
+    if options.print_between_passes:
+        pipeline.callback = _printer_between(options)
+    if options.verify_each:
+        from ..runtime.verify_each import verified
+
+        pipeline = verified(pipeline, options.verify_seed or 0, pipeline.callback)
     explanation = None
     if options.explain:
         from .explanation import Explanation
 
         pipeline = explanation = Explanation(pipeline, programs=options.pseudo_code)
+    check = None
+    if options.verify_equivalence is not None:
+        from .equivalence_check import EquivalenceCheck
+
+        check = EquivalenceCheck(options.verify_equivalence, options.max_input_size, _print_error)
     name, text = read_text(options.input, options.max_input_size)
-    return _Session(options, pipeline, name, text, explanation).run()
+    return _Session(options, pipeline, name, text, explanation, check).run()
 
 
 class _Session:
@@ -82,15 +96,15 @@ class _Session:
         name: str,
         text: str,
         explanation: Explanation | None = None,
+        check: EquivalenceCheck | None = None,
     ):
         self.options = options
         self.pipeline = pipeline
         self.explanation = explanation
+        self.check = check
         self.name = name
         self.text = text
         self.outputs: list[str] = []
-        if options.print_between_passes:
-            pipeline.callback = self._print_between
 
     def run(self) -> int:
         failed = False
@@ -114,7 +128,11 @@ class _Session:
             try:
                 module = parse_module(chunk.text, self.name, context, first_line=chunk.first_line)
                 self.pipeline.run(module, context)
-                output = self.explanation.text() if self.explanation else self._printed(module, context)
+                output = (
+                    self.explanation.text() if self.explanation else _printed(module, context, self.options)
+                )
+                if self.check is not None:
+                    failure += self.check.compare(module)
             except RecursionError:
                 failure.append(Diagnostic("error", "the program is nested too deeply"))
             except MemoryError:
@@ -132,31 +150,37 @@ class _Session:
             _print_error(head + diagnostic.render({self.name: self.text}))
         return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
-    def _print_between(self, before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
-        """Show the program between two passes, on standard error: standard output stays one program."""
-        if before is not None and after is not None:
-            head = f"// IR after '{before.name}', before '{after.name}':"
-            _print_error(f"{head}\n{self._printed(module, make_context())}")
-
-    def _printed(self, module: ModuleOp, context: Context) -> str:
-        if self.options.pseudo_code:
-            return _as_pseudo_code(module)
-        stream = StringIO()
-        printer = Printer(
-            stream=stream,
-            print_generic_format=self.options.print_op_generic,
-            print_debuginfo=self.options.print_debuginfo,
-        )
-        printer.print_op(module)
-        printer.print_metadata(context.loaded_dialects)
-        return stream.getvalue() + "\n"
-
     def _emit(self, output: str) -> None:
         if self.outputs:
             output = "// -----\n" + output
         self.outputs.append(output)
         if self.options.output is None:
             _print(output, end="")
+
+
+def _printer_between(options: argparse.Namespace) -> Callback:
+    """What shows the program between two passes, on standard error: standard output stays one program."""
+
+    def show(before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
+        if before is not None and after is not None:
+            head = f"// IR after '{before.name}', before '{after.name}':"
+            _print_error(f"{head}\n{_printed(module, make_context(), options)}")
+
+    return show
+
+
+def _printed(module: ModuleOp, context: Context, options: argparse.Namespace) -> str:
+    if options.pseudo_code:
+        return _as_pseudo_code(module)
+    stream = StringIO()
+    printer = Printer(
+        stream=stream,
+        print_generic_format=options.print_op_generic,
+        print_debuginfo=options.print_debuginfo,
+    )
+    printer.print_op(module)
+    printer.print_metadata(context.loaded_dialects)
+    return stream.getvalue() + "\n"
 
 
 def _as_pseudo_code(module: ModuleOp) -> str:
@@ -286,6 +310,12 @@ def _mebibytes(text: str) -> int:
     return int(text)
 
 
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"takes a number that is not negative, not '{text}'")
+    return int(text)
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = _ArgumentParser(
         prog="bb-opt",
@@ -322,12 +352,29 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="show the program between passes, on standard error",
     )
+    add(
+        "--verify-each",
+        action="store_true",
+        help="interpret the program before and after every pass, check every rewrite, and stop at the first "
+        "that changes a value",
+    )
+    add(
+        "--verify-seed",
+        metavar="N",
+        type=_seed,
+        help="of the random arrays of --verify-each; default: 0",
+    )
     add("--pseudo-code", action="store_true", help="print functions as pseudo-code, for people")
     add(
         "--explain",
         action="store_true",
         help="print what block-fuse did, step by step, instead of the program; with --pseudo-code: and what "
         "the program was after each step",
+    )
+    add(
+        "--verify-equivalence",
+        metavar="FILE",
+        help="after the passes, compare the functions with another program's, exactly; fail unless equal",
     )
     add("--print-op-generic", action="store_true", help="print operations in MLIR's generic form")
     add("--print-debuginfo", action="store_true", help="print source locations")

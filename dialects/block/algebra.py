@@ -1,4 +1,6 @@
-"""Canonical sums and products of items: what `add`, `sub`, `mul`, negation, reciprocals and constant factors become in fusion."""
+"""Canonical sums and products of items: what `add`, `sub`, `mul`, negation, reciprocals and constant factors
+become in fusion.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -28,9 +30,13 @@ def _verify_terms(op: IRDLOperation, operands: Sequence[SSAValue], count: int, r
         if not isinstance(value.type, ItemType) or not is_local(value.type):
             raise VerifyException(f"{op.name}: expected an item in the local tier, got {value.type}")
         if value.type != result.type:
-            raise VerifyException(f"{op.name}: all operands must have the type of the result {result.type}, got {value.type}")
+            raise VerifyException(
+                f"{op.name}: all operands must have the type of the result {result.type}, got {value.type}"
+            )
     if not is_float(element_type_of(result.type)):
-        raise VerifyException(f"{op.name}: the element type must be a float, got {element_type_of(result.type)}")
+        raise VerifyException(
+            f"{op.name}: the element type must be a float, got {element_type_of(result.type)}"
+        )
 
 
 @irdl_op_definition
@@ -65,7 +71,7 @@ class LinearOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> LinearOp:
-        coefficients, unresolved = list[CoefficientAttr](), []
+        coefficients, unresolved = list[CoefficientAttr](), list[UnresolvedOperand]()
         while True:
             coefficients.append(CoefficientAttr.parse_text(parser))
             parser.parse_punctuation("*")
@@ -93,7 +99,7 @@ class LinearOp(IRDLOperation):
 
 @irdl_op_definition
 class MonomialOp(IRDLOperation):
-    """A product of powers of items of one type: `%p = block.monomial %q * %c ** -1 : !block.vector<M x f32>`"""
+    """A product of powers of items of a type: `%p = block.monomial %q * %c ** -1 : !block.vector<M x f32>`"""
 
     name = "block.monomial"
     exponents: ArrayAttr[IntAttr] = prop_def(ArrayAttr[IntAttr])
@@ -120,7 +126,7 @@ class MonomialOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> MonomialOp:
-        unresolved, exponents = [], list[int]()
+        unresolved, exponents = list[UnresolvedOperand](), list[int]()
         while True:
             unresolved.append(parser.parse_unresolved_operand())
             exponents.append(1)

@@ -15,7 +15,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 QUANTITIES = ("extent", "blocks", "width")
-"""What a coefficient can ask of a dim: its extent, its number of blocks, or the extent of the block at hand."""
+"""What a coefficient can ask of a dim: its extent, its number of blocks, or the extent of the block at hand.
+"""
 
 
 class DimQuantity(NamedTuple):
@@ -30,7 +31,9 @@ class DimQuantity(NamedTuple):
 
 @irdl_attr_definition
 class CoefficientAttr(ParametrizedAttribute):
-    """A rational number times quantities of dims: `#block.coefficient<-1/96>`, `#block.coefficient<2 width(K)>`."""
+    """A rational number times quantities of dims: `#block.coefficient<-1/96>`, `#block.coefficient<2
+    width(K)>`.
+    """
 
     name = "block.coefficient"
     numerator: IntAttr = param_def()
@@ -48,7 +51,9 @@ class CoefficientAttr(ParametrizedAttribute):
         for quantity in self.quantities:
             name, _, dim = quantity.data.rstrip(")").partition("(")
             if name not in QUANTITIES or not dim.isidentifier():
-                raise VerifyException(f"block.coefficient: expected extent, blocks or width of a dim, got {quantity.data}")
+                raise VerifyException(
+                    f"block.coefficient: expected extent, blocks or width of a dim, got {quantity.data}"
+                )
 
     @property
     def value(self) -> Fraction:
@@ -91,9 +96,13 @@ class CoefficientAttr(ParametrizedAttribute):
         quantities: list[DimQuantity] = []
         while (name := parser.parse_optional_identifier()) is not None:
             if name not in QUANTITIES:
-                parser.raise_error(f"block.coefficient: expected extent, blocks or width of a dim, got {name}")
+                parser.raise_error(
+                    f"block.coefficient: expected extent, blocks or width of a dim, got {name}"
+                )
             with parser.in_parens():
-                quantities.append(DimQuantity(name, parser.parse_identifier(context_msg=" as the name of a dim")))
+                quantities.append(
+                    DimQuantity(name, parser.parse_identifier(context_msg=" as the name of a dim"))
+                )
         return cls(sign * value, quantities)
 
     @classmethod
@@ -119,9 +128,9 @@ def _number(value: Fraction) -> str:
 def exact(value: float) -> Fraction | None:
     """The rational number that a floating-point constant stands for; None for infinities and NaN.
 
-    A constant that is the nearest double to p/q with a small p (the reciprocal of an extent, say) stands for p/q; any other for its
-    shortest decimal. Both have that constant as their nearest double, so that nothing changes by more than half a unit in the last
-    place of a double.
+    A constant that is the nearest double to p/q with a small p (the reciprocal of an extent, say) stands for
+    p/q; any other for its shortest decimal. Both have that constant as their nearest double, so that nothing
+    changes by more than half a unit in the last place of a double.
     """
     if not isfinite(value):
         return None

@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..scalar import is_float
 from .dims import require_declared, require_item
 from .syntax import parse_attributes, parse_operand_types, print_attributes, print_types
 from .types import ItemType, Kind, KindAttr, ListType, Tier, in_tier, is_local
@@ -139,7 +140,9 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         return tuple(None if pivot.data < 0 else pivot.data for pivot in self.pivots)
 
     def with_pivots(self, results: Iterable[int]) -> list[int]:
-        """Some results, in order, with the maxima that sums among them are relative to: a sum owns its maximum."""
+        """Some results, in order, with the maxima that sums among them are relative to: a sum owns its
+        maximum.
+        """
         kept = set(results)
         kept |= {pivot for index in kept if (pivot := self.result_pivots[index]) is not None}
         return sorted(kept)
@@ -194,14 +197,22 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
             if pivot is None:
                 continue
             if kind is not Kind.Sum:
-                raise VerifyException(f"block.map @{dim}: only a sum can be relative to a maximum, got {kind}")
+                raise VerifyException(
+                    f"block.map @{dim}: only a sum can be relative to a maximum, got {kind}"
+                )
             if not pivot < len(self.kinds) or self.result_kinds[pivot] is not Kind.Max:
-                raise VerifyException(f"block.map @{dim}: result {pivot}, which a sum is relative to, is no max")
+                raise VerifyException(
+                    f"block.map @{dim}: result {pivot}, which a sum is relative to, is no max"
+                )
             own, other = result.type, self.results_[pivot].type
             if not isinstance(own, ItemType) or not isinstance(other, ItemType) or own.dims[:1] != other.dims:
                 raise VerifyException(
                     f"block.map @{dim}: a sum of {own} cannot be relative to {other}: "
                     "the maximum must be over its rows"
+                )
+            if not is_float(own.element_type) or not is_float(other.element_type):
+                raise VerifyException(
+                    f"block.map @{dim}: a sum of {own} cannot be relative to {other}: both must be floats"
                 )
 
     def _verify_result(self, yielded: Attribute, kind: Kind, result: Attribute) -> None:
@@ -312,9 +323,11 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 @irdl_op_definition
 class FirstOp(IRDLOperation):
-    """The first item of a list, in global memory: `%x0 = block.first %X : !block.list<K, block<M x K x f32>>`.
+    """The first item of a list, in global memory: `%x0 = block.first %X : !block.list<K, block<M x K x
+    f32>>`.
 
     Nothing moves until it is loaded. A statistic of the first block makes a pivot for the rest.
+
     """
 
     name = "block.first"

@@ -21,7 +21,10 @@ LAW_NAMES = (
     "swap-shift-dot",
     "vector-algebra",
 )
-"""The laws of fusion; each stands in the file of its name, with all its variants."""
+"""The laws of phase 2; each stands in the file of its name, with all its variants."""
+
+LATER_LAW_NAMES = ("extend-map", "fuse-elementwise", "split-map")
+"""The laws of phase 3, and the one that comes last."""
 
 
 def _law(name: str) -> RuleFactory:
@@ -33,7 +36,7 @@ def _law(name: str) -> RuleFactory:
     return make
 
 
-ALL_RULES: dict[str, RuleFactory] = {name: _law(name) for name in LAW_NAMES}
+ALL_RULES: dict[str, RuleFactory] = {name: _law(name) for name in (*LAW_NAMES, *LATER_LAW_NAMES)}
 """Every known rule; a factory takes no argument and imports its rule's module when called."""
 
 

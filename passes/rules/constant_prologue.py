@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DictionaryAttr, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -19,6 +19,7 @@ from .map_editing import PROLOGUE, add_input
 
 CONSTANT = "bb.constant"
 """Attribute of a function's argument that is the same in every call: a weight."""
+
 
 @dataclass
 class Constants:
@@ -66,8 +67,7 @@ class Constants:
 def _is_declared(function: FuncOp, index: int) -> bool:
     if function.arg_attrs is None:
         return False
-    own = function.arg_attrs.data[index]
-    return isinstance(own, DictionaryAttr) and CONSTANT in own.data
+    return CONSTANT in function.arg_attrs.data[index].data
 
 
 @dataclass
@@ -141,7 +141,9 @@ class _Constant:
 
 
 class ConstantPrologue(Law[_Constant]):
-    """f(w) inside a nest, w a declared constant → a nest of its own that makes the list of f(w), and loads of its items."""
+    """f(w) inside a nest, w a declared constant → a nest of its own that makes the list of f(w), and loads of
+    its items.
+    """
 
     name = "constant-prologue"
     law = "What depends on declared constants alone is made once, as a list that the kernel loads."
@@ -149,7 +151,7 @@ class ConstantPrologue(Law[_Constant]):
     after = "wg = map N { store(col_scale(load(w), g)) } (once); map M { map N (wg) { dot(x, load(wg)) } }"
     traffic = "the prologue is paid once, not in every call; in the kernel, a load of what was computed"
     side_conditions = {
-        "constant": "everything that the item is computed from is a declared constant (`bb.constant` on the argument)",
+        "constant": "the item is computed from declared constants alone (`bb.constant` on the argument)",
         "used": "something that is no constant reads the item, so that no larger constant contains it",
     }
     anchors = (
@@ -171,7 +173,9 @@ class ConstantPrologue(Law[_Constant]):
                 yield _Constant(result, constant, constant and constants.leaves(result))
 
     def checks(self, site: _Constant) -> Iterator[Check]:
-        yield Check("constant", site.is_constant, "the item depends on more than declared constants", noteworthy=False)
+        yield Check(
+            "constant", site.is_constant, "the item depends on more than declared constants", noteworthy=False
+        )
         yield Check("used", site.leaves, "only other constants are made of the item", noteworthy=False)
 
     def rewrite(self, op: Operation, site: _Constant, rewriter: PatternRewriter) -> None:
@@ -200,7 +204,7 @@ class ConstantPrologue(Law[_Constant]):
         known: dict[SSAValue, SSAValue],
         place: Placer,
     ) -> SSAValue:
-        """Write what is needed inside the first `level` loops and give the stored item, or the list of them."""
+        """Write what is needed inside the first `level` loops and give the stored item or their list."""
         for op in part.at(level, nest):
             for wanted in part.ops[op]:
                 assert isinstance(wanted, OpResult)

@@ -120,11 +120,12 @@ class DuplicateMappedScale(Law[_ScaledList]):
             place = Placer(rewriter, first, site.scale)
             item = place(block.LoadOp(argument))
             scaled = place(type(site.scale)(item, vector), site.scale.result.name_hint)
-            for use in list(old.uses):
-                if isinstance(use.operation, block.LoadOp):
-                    rewriter.replace(use.operation, (), (scaled,))
-            if old.uses:
-                rewriter.replace_all_uses_with(old, place(block.StoreOp(scaled)))
+            loads = [use.operation for use in old.uses if isinstance(use.operation, block.LoadOp)]
+            handed_on = place(block.StoreOp(scaled)) if len(loads) < len(list(old.uses)) else None
+            for load in loads:
+                rewriter.replace(load, (), (scaled,))
+            if handed_on is not None:
+                rewriter.replace_all_uses_with(old, handed_on)
 
 
 LAWS = (DuplicateMappedScale,)

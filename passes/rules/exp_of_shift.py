@@ -24,7 +24,7 @@ class ExpOfShift(Law[block.RowShiftOp]):
     traffic = "none; the exponential no longer waits for c (the maximum of a safe softmax)"
     numerics = "exp(x) can overflow until `block-stabilize` carries it as a pair of significand and exponent"
     side_conditions = {
-        "demand": "c depends on a reduced result that x does not depend on: the block would wait for a whole loop"
+        "demand": "c depends on a reduced result that x does not depend on: the block would wait for a loop"
     }
     anchors = (block.ElementwiseOp,)
     delicate = True

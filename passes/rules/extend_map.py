@@ -19,9 +19,11 @@ from .map_editing import add_results
 
 @dataclass(frozen=True)
 class Extending:
-    """A map, the map that captures what it makes, the cone of all operations between them, and where the cone is to go.
+    """A map, the map that captures what it makes, the cone of all operations between them, and where the cone
+    is to go.
 
-    The target is the consumer, or the map inside it in whose body a map over the producer's dim takes the result up.
+    The target is the consumer, or the map inside it in whose body a map over the producer's dim takes the
+    result up.
     """
 
     producer: block.MapOp
@@ -46,7 +48,9 @@ class Extending:
         return found
 
     def outside_uses(self, value: SSAValue) -> list[Use]:
-        """The uses of a value that are neither in the cone nor in the target, nor an argument of the consumer."""
+        """The uses of a value that are neither in the cone nor in the target, nor an argument of the
+        consumer.
+        """
         return [
             use
             for use in value.uses
@@ -89,17 +93,27 @@ def cone_between(producer: Operation, consumer: Operation, facts: Facts) -> tupl
 
 
 def targets(producer: block.MapOp, consumer: block.MapOp) -> list[block.MapOp]:
-    """The maps, from the consumer inwards, in whose body a map over the producer's dim could take up what the producer makes.
+    """The maps, from the consumer inwards, in whose body something could take up what the producer makes.
 
-    Such a map reads a list of the producer's, or a list that the producer reads.
+    That is a map over the producer's dim that reads a list of the producer's, or a list that the producer
+    reads, or a reduction of a list of the producer's.
     """
-    shared = {*producer.inputs, *producer.results}
+    made = set(producer.results)
+    shared = made.union(producer.inputs)
     found: dict[block.MapOp, None] = {}
     for inner in consumer.walk():
-        if isinstance(inner, block.MapOp) and inner is not consumer and inner.dim_name == producer.dim_name:
-            scope = inner.parent_op()
-            if isinstance(scope, block.MapOp) and not shared.isdisjoint(inner.inputs):
-                found[scope] = None
+        scope = inner.parent_op()
+        if not isinstance(scope, block.MapOp) or inner is consumer:
+            continue
+        match inner:
+            case block.MapOp():
+                fits = inner.dim_name == producer.dim_name and not shared.isdisjoint(inner.inputs)
+            case block.ReduceOp():
+                fits = inner.list in made
+            case _:
+                fits = False
+        if fits:
+            found[scope] = None
     return list(found)
 
 
@@ -108,7 +122,10 @@ class ExtendMap(Extension[Extending]):
 
     name = "extend-map"
     variant = "cone"
-    law = "A map, with all that stands between, moves into a map that captures its result, and is evaluated in every iteration."
+    law = (
+        "A map, with all that stands between, moves into a map that captures its result, "
+        "and is evaluated in every iteration."
+    )
     before = "y = map N { f }; z = map L { map N (y) { g } }"
     after = "z = map L { y = map N { f }; map N (y) { g } }"
     traffic = "y need not be stored and loaded; its inputs are loaded in every iteration"
@@ -116,8 +133,14 @@ class ExtendMap(Extension[Extending]):
     side_conditions = {
         "not-mapped": "no result of the cone is a mapped input of the consumer",
         "nearest": "no other map stands in the cone: the nearest producer goes first",
-        "useful": "a map over the producer's dim inside the consumer reads the producer's list, or a list that the producer reads",
-        "private": "no list of the cone has a user elsewhere (items may have, if the cone goes no deeper: they leave as `any` results)",
+        "useful": (
+            "inside the consumer, a map over the producer's dim reads its list, or one that it reads, "
+            "or its list is reduced"
+        ),
+        "private": (
+            "no list of the cone has a user elsewhere (items may have, if the cone goes no deeper: "
+            "they leave as `any` results)"
+        ),
         "not-nested": "no map from the consumer to the target runs over a dim that the producer runs over",
     }
     anchors = (block.MapOp,)
@@ -126,7 +149,9 @@ class ExtendMap(Extension[Extending]):
         assert isinstance(op, block.MapOp)
         facts = self.facts
         makers = dict.fromkeys(
-            value.owner for value in facts.used(op) if isinstance(value.owner, Operation) and value.owner.parent is op.parent
+            value.owner
+            for value in facts.used(op)
+            if isinstance(value.owner, Operation) and value.owner.parent is op.parent
         )
         seen: set[Operation] = set()
         pending = list(makers)
@@ -148,13 +173,24 @@ class ExtendMap(Extension[Extending]):
 
     def checks(self, site: Extending) -> Iterator[Check]:
         results = set(site.results)
-        yield Check("not-mapped", results.isdisjoint(site.consumer.inputs), "the consumer maps a result of the producer", noteworthy=False)
+        yield Check(
+            "not-mapped",
+            results.isdisjoint(site.consumer.inputs),
+            "the consumer maps a result of the producer",
+            noteworthy=False,
+        )
         others = [op for op in site.cone if isinstance(op, block.MapOp) and op is not site.producer]
         yield Check("nearest", not others, "another map stands between the two", noteworthy=False)
         useful = bool(targets(site.producer, site.consumer))
-        yield Check("useful", useful, f"no map over {site.producer.dim_name} inside the consumer could take it up")
+        yield Check(
+            "useful", useful, f"nothing over {site.producer.dim_name} inside the consumer could take it up"
+        )
         deep = site.target is not site.consumer
-        shared = [value for value in site.results if site.outside_uses(value) and (deep or not block.is_local(value.type))]
+        shared = [
+            value
+            for value in site.results
+            if site.outside_uses(value) and (deep or not block.is_local(value.type))
+        ]
         names = ", ".join(f"%{value.name_hint}" if value.name_hint else "a list" for value in shared)
         yield Check("private", not shared, f"{names} is also used elsewhere")
         dims = {inner.dim_name for inner in site.producer.walk() if isinstance(inner, block.MapOp)}
@@ -180,7 +216,11 @@ class ExtendMap(Extension[Extending]):
             self._leave(site, leaving, copies, rewriter)
 
     def _leave(
-        self, site: Extending, leaving: list[SSAValue], copies: dict[SSAValue, SSAValue], rewriter: PatternRewriter
+        self,
+        site: Extending,
+        leaving: list[SSAValue],
+        copies: dict[SSAValue, SSAValue],
+        rewriter: PatternRewriter,
     ) -> None:
         """Give items that others use as results of the consumer, the same in every iteration."""
         results = add_results(site.consumer, [(copies[value], Kind.Any) for value in leaving], rewriter)

@@ -1,7 +1,7 @@
 """What the three ways to extend a map share.
 
-Extensions repeat work to save traffic: they are never part of the fixpoint, but tried one by one by the driver, which keeps an
-extension only if a structural law fires afterwards.
+Extensions repeat work to save traffic: they are never part of the fixpoint, but tried one by one by the
+driver, which keeps an extension only if a structural law fires afterwards.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def part_for(map_: block.MapOp, result: SSAValue) -> Part:
             outside[value] = None
         elif isinstance(owner, Block):
             user = owner.parent_op()
-            assert isinstance(user, block.MapOp) and isinstance(value, BlockArgument)
+            assert isinstance(user, block.MapOp)
+            assert isinstance(value, BlockArgument)
             pending.append(user.inputs[value.index])
         else:
             ops[owner] = None
@@ -74,9 +75,16 @@ def part_for(map_: block.MapOp, result: SSAValue) -> Part:
 
 
 def _yielded_for(map_: block.MapOp, result: SSAValue) -> list[SSAValue]:
-    """What a map's body yields for one result: one value, and the exponent of a sum that is relative to a maximum."""
+    """What a map's body yields for one result: one value, and the exponent of a sum that is relative to a
+    maximum.
+    """
     index = map_.results.index(result)  # pyright: ignore[reportArgumentType]
     return [map_.yield_op.arguments[kept] for kept in map_.with_pivots([index])]
+
+
+def named(value: SSAValue) -> str:
+    """A value as people would call it."""
+    return f"%{value.name_hint}" if value.name_hint else "a list without a name"
 
 
 def contains_contraction(ops: Sequence[Operation]) -> bool:
@@ -85,7 +93,9 @@ def contains_contraction(ops: Sequence[Operation]) -> bool:
 
 
 def slice_of(map_: block.MapOp, result: SSAValue) -> block.MapOp:
-    """A detached copy of a map that only makes one of its results, its first; a maximum that it is relative to comes second."""
+    """A detached copy of a map that only makes one of its results, its first; a maximum that it is relative
+    to comes second.
+    """
     copy = map_.clone()
     index = map_.results.index(result)  # pyright: ignore[reportArgumentType]
     # Not the order of the map, so that the result is the first.

@@ -1,4 +1,6 @@
-"""Element-wise operators that feed one another become one, at the very end: before, they hide what other laws look for."""
+"""Element-wise operators that feed one another become one, at the very end: before, they hide what other laws
+look for.
+"""
 
 from __future__ import annotations
 
@@ -66,9 +68,7 @@ def _write_linear(op: block.LinearOp) -> Writer:
         total: SSAValue | None = None
         for coefficient, operand in zip(op.coefficients, operands, strict=True):
             one, minus = CoefficientAttr(1), CoefficientAttr(-1)
-            if coefficient == minus:
-                term = operand
-            elif coefficient == one:
+            if coefficient in (minus, one):
                 term = operand
             else:
                 term = _put(body, arith.MulfOp(operand, _coefficient(body, coefficient, element_type)))
@@ -103,7 +103,7 @@ def _write_monomial(op: block.MonomialOp) -> Writer:
 
 def _write_region(op: block.ElementwiseOp) -> Writer:
     def write(body: Block, operands: Sequence[SSAValue]) -> SSAValue:
-        values = dict(zip(op.body.block.args, operands, strict=True))
+        values: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, operands, strict=True))
         for inner in op.body.block.ops:
             if inner.results:
                 copy = inner.clone(values)
@@ -126,7 +126,7 @@ _BINARY: dict[type[Operation], type[Operation]] = {
 
 
 def _writer(op: Operation) -> Writer | None:
-    """How an operator computes one element; None if it is not element-wise, or has no float scalars for it."""
+    """How an operator computes one element; None if it is not element-wise, or not on floats."""
     match op:
         case block.ElementwiseOp():
             return _write_region(op)
@@ -154,7 +154,7 @@ class FuseElementwise(Law[_Pair]):
     traffic = "none; one pass over the block less"
     side_conditions = {
         "single-use": "nobody else reads the item",
-        "same-axes": "both operators make items with the same axes (a statistic is not computed anew for each element)",
+        "same-axes": "both make items with the same axes (a statistic is not computed for each element)",
         "same-place": "both stand in the same body",
         "scalars": "both have a scalar form: coefficients with block counts or widths have none",
     }
@@ -178,15 +178,22 @@ class FuseElementwise(Law[_Pair]):
         users = {use.operation for use in value.uses}
         yield Check("single-use", len(users) == 1, f"{len(users)} operators read the item", noteworthy=False)
         result = site.consumer.results[0].type
-        same = isinstance(value.type, block.ItemType) and isinstance(result, block.ItemType) and value.type.dims == result.dims
+        same = (
+            isinstance(value.type, block.ItemType)
+            and isinstance(result, block.ItemType)
+            and value.type.dims == result.dims
+        )
         yield Check("same-axes", same, "the item has fewer axes than what is made of it", noteworthy=False)
-        yield Check("same-place", site.producer.parent is site.consumer.parent, "the item is made outside the loop")
+        yield Check(
+            "same-place", site.producer.parent is site.consumer.parent, "the item is made outside the loop"
+        )
         scalars = _writer(site.producer) is not None and _writer(site.consumer) is not None
         yield Check("scalars", scalars, "a coefficient depends on how the dim is cut")
 
     def rewrite(self, op: Operation, site: _Pair, rewriter: PatternRewriter) -> None:
         inner, outer = _writer(site.producer), _writer(op)
-        assert inner is not None and outer is not None
+        assert inner is not None
+        assert outer is not None
         made = site.producer.results[0]
         inputs = list(dict.fromkeys([*(v for v in op.operands if v is not made), *site.producer.operands]))
         body = block.scalar_block(inputs)
@@ -197,7 +204,9 @@ class FuseElementwise(Law[_Pair]):
         body.add_op(block.YieldOp(outer(body, [arguments[value] for value in op.operands])))
         result = op.results[0].type
         assert isinstance(result, block.ItemType)
-        fused = Placer(rewriter, op)(block.ElementwiseOp(inputs, Region(body), result), op.results[0].name_hint)
+        fused = Placer(rewriter, op)(
+            block.ElementwiseOp(inputs, Region(body), result), op.results[0].name_hint
+        )
         rewriter.replace(op, (), (fused,))
         rewriter.erase(site.producer)
 

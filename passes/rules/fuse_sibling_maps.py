@@ -30,14 +30,18 @@ class FuseSiblingMaps(Law[Neighbours]):
 
     def sites(self, op: Operation) -> Iterator[Neighbours]:
         assert isinstance(op, block.MapOp)
-        seen: set[Operation] = {op}
-        for value in dict.fromkeys(op.inputs):
-            for use in value.uses:
-                other = use.operation
-                if isinstance(other, block.MapOp) and other.parent is op.parent and other not in seen:
-                    seen.add(other)
-                    if self.facts.position(op) < self.facts.position(other):
-                        yield Neighbours(op, other)
+        # In program order, which a copy of the program shares; the order of uses it does not.
+        position, own = self.facts.position, self.facts.position(op)
+        others = {
+            use.operation: position(use.operation)
+            for value in op.inputs
+            for use in value.uses
+            if isinstance(use.operation, block.MapOp) and use.operation.parent is op.parent
+        }
+        for other in sorted(others, key=others.__getitem__):
+            if own < others[other]:
+                assert isinstance(other, block.MapOp)
+                yield Neighbours(op, other)
 
     def checks(self, site: Neighbours) -> Iterator[Check]:
         first, second = site.first, site.second

@@ -40,6 +40,16 @@ class Observer(Protocol):
         """Everything that follows from the last firing has happened."""
 
 
+class Auditor(Observer, Protocol):
+    """An observer that checks what patterns do while they do it."""
+
+    def listen(self, rewriter: PatternRewriter) -> None:
+        """Patterns are about to be tried with this rewriter."""
+
+    def completed(self, pattern: RewritePattern, site: Operation) -> None:
+        """A pattern has rewritten `site`; what it replaced may still be there as dead code."""
+
+
 class Law(RewritePattern, ABC, Generic[SiteT]):
     """A rewrite rule with its documentation.
 

@@ -35,7 +35,9 @@ class Summed:
 
 
 def summed_results(op: Operation) -> Iterator[Summed]:
-    """The summed results of a map that somebody uses; a sum relative to a maximum weighs each iteration by another factor."""
+    """The summed results of a map that somebody uses; a sum relative to a maximum weighs each iteration by
+    another factor.
+    """
     assert isinstance(op, block.MapOp)
     plain = zip(op.result_kinds, op.result_pivots, op.yield_op.arguments, strict=True)
     for index, (kind, pivot, value) in enumerate(plain):

@@ -1,4 +1,6 @@
-"""Only the part of a map that makes one captured list is evaluated anew in every iteration of the map that needs it."""
+"""Only the part of a map that makes one captured list is evaluated anew in every iteration of the map that
+needs it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from .extend_map import Extending, cone_between, targets
-from .extension import Extension, insert_first, replace_inside, part_for, slice_of
+from .extension import Extension, insert_first, named, part_for, replace_inside, slice_of
 from .law import Check
 
 
@@ -21,7 +23,7 @@ class _Slice:
 
 
 class SliceExtend(Extension[_Slice]):
-    """y, r = map d1 {..}; map d2 {.. y ..}; r used elsewhere → map d2 { y = map d1 {..} }; r = map d1 {..}."""
+    """y, r = map d1 {..}; map d2 {.. y ..}; r used elsewhere → map d2 { y = map d1 {..} }."""
 
     name = "extend-map"
     variant = "slice"
@@ -32,7 +34,10 @@ class SliceExtend(Extension[_Slice]):
     repeats = "the part of the map that makes the list; contractions never"
     side_conditions = {
         "shared": "the list has users outside the consumer (or else the whole map moves)",
-        "useful": "a map over the producer's dim inside the consumer reads the list, or a list that the producer reads",
+        "useful": (
+            "inside the consumer, a map over the producer's dim reads the list, or one that the producer "
+            "reads, or it is reduced"
+        ),
         "cheap": "no contraction is repeated",
         "not-nested": "no map from the consumer to the target runs over a dim that the producer runs over",
     }
@@ -42,18 +47,36 @@ class SliceExtend(Extension[_Slice]):
         assert isinstance(op, block.MapOp)
         for value in self.facts.captured(op):
             maker = value.owner
-            if isinstance(maker, block.MapOp) and maker.parent is op.parent and isinstance(value.type, block.ListType):
+            if (
+                isinstance(maker, block.MapOp)
+                and maker.parent is op.parent
+                and isinstance(value.type, block.ListType)
+            ):
                 cone = cone_between(maker, op, self.facts)
                 for target in targets(maker, op) or [op]:
                     yield _Slice(Extending(maker, op, cone, target), value)
 
     def checks(self, site: _Slice) -> Iterator[Check]:
         extending = site.extending
-        yield Check("shared", bool(extending.outside_uses(site.list)), "the list is private to the consumer", noteworthy=False)
-        yield Check("useful", bool(targets(extending.producer, extending.consumer)), f"no map over {extending.producer.dim_name} inside the consumer could take it up")
+        yield Check(
+            "shared",
+            bool(extending.outside_uses(site.list)),
+            "the list is private to the consumer",
+            noteworthy=False,
+        )
+        yield Check(
+            "useful",
+            bool(targets(extending.producer, extending.consumer)),
+            f"nothing over {extending.producer.dim_name} inside the consumer could take it up",
+        )
         part = part_for(extending.producer, site.list)
-        yield Check("cheap", not part.contracts(), f"making %{site.list.name_hint} again would repeat a contraction")
-        dims = {extending.producer.dim_name, *(inner.dim_name for inner in part.ops if isinstance(inner, block.MapOp))}
+        yield Check(
+            "cheap", not part.contracts(), f"making {named(site.list)} again would repeat a contraction"
+        )
+        dims = {
+            extending.producer.dim_name,
+            *(inner.dim_name for inner in part.ops if isinstance(inner, block.MapOp)),
+        }
         nested = [scope.dim_name for scope in extending.path if scope.dim_name in dims]
         yield Check("not-nested", not nested, f"the producer already runs over {', '.join(nested)}")
 
@@ -61,7 +84,9 @@ class SliceExtend(Extension[_Slice]):
         return False
 
     def describe(self, site: _Slice) -> str:
-        return f"repeat the part of the map over {site.extending.producer.dim_name} that makes %{site.list.name_hint} in {' '.join(scope.dim_name for scope in site.extending.path)}"
+        into = " ".join(scope.dim_name for scope in site.extending.path)
+        part = f"the part of the map over {site.extending.producer.dim_name} that makes {named(site.list)}"
+        return f"repeat {part} in {into}"
 
     def rewrite(self, op: Operation, site: _Slice, rewriter: PatternRewriter) -> None:
         part = slice_of(site.extending.producer, site.list)

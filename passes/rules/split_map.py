@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
 from ..facts import kind_of
-from .extension import Extension, part_for, slice_of
+from .extension import Extension, named, part_for, slice_of
 from .law import Check
 
 
@@ -27,13 +27,18 @@ class _Split:
 
 
 class SplitMap(Extension[_Split]):
-    """y, s = map d {..}; map d (y) {.. s ..} → s = map d {..}; y = map d {..}; map d (y) {.. s ..}, and the last two fuse."""
+    """y, s = map d {..}; map d (y) {.. s ..} → s = map d {..}; y = map d {..}; map d (y) {.. s ..}, and the
+    last two fuse.
+    """
 
     name = "split-map"
-    law = "Where another way from a map to the consumer of its list forbids fusing them, a copy of what makes the list can be fused."
+    law = (
+        "Where another way from a map to the consumer of its list forbids fusing them, "
+        "a copy of what makes the list can be fused."
+    )
     before = "y, s = map N { e, row_sum(e) }; z = map N (y) { row_scale(y, 1/s) }"
-    after = "s = map N { row_sum(e) }; z = map N { row_scale(e, 1/s) }"
-    traffic = "the list is neither stored nor loaded; its inputs are loaded twice"
+    after = "s = map N { row_sum(e) }; y = map N { e }; z = map N (y) { row_scale(y, 1/s) }"
+    traffic = "once the copy is fused, the list is neither stored nor loaded; its inputs are loaded twice"
     repeats = "what makes the list; contractions never"
     side_conditions = {
         "stacked": "the list is a stacked result, so that both maps run over one dim",
@@ -55,13 +60,15 @@ class SplitMap(Extension[_Split]):
         other = self.facts.depends(site.consumer, site.producer, directly=False)
         yield Check("blocked", direct or other, "the maps can be fused as they are")
         part = part_for(site.producer, site.list)
-        yield Check("cheap", not part.contracts(), f"making %{site.list.name_hint} again would repeat a contraction")
+        yield Check(
+            "cheap", not part.contracts(), f"making {named(site.list)} again would repeat a contraction"
+        )
 
     def has_contractions(self, site: _Split) -> bool:
         return False
 
     def describe(self, site: _Split) -> str:
-        return f"make %{site.list.name_hint} a second time, in the map over {site.consumer.dim_name} that reads it"
+        return f"make {named(site.list)} a second time, in the map over {site.consumer.dim_name}"
 
     def rewrite(self, op: Operation, site: _Split, rewriter: PatternRewriter) -> None:
         part = slice_of(site.producer, site.list)

@@ -111,8 +111,12 @@ class ProductOfScale(Law[_ScaledFactor]):
     before = "mul(row_scale(x, c), y)"
     after = "row_scale(mul(x, y), c)"
     traffic = "none"
-    numerics = "x ∘ y is taken unscaled; where y is scaled too, x ∘ y and c·c could overflow though their product does not"
-    side_conditions = {"once": "the other factor does not depend on the vector, so that no power of it comes out"}
+    numerics = (
+        "x ∘ y is taken unscaled: were y scaled too, x ∘ y and c² could overflow where the product does not"
+    )
+    side_conditions = {
+        "once": "the other factor does not depend on the vector, so that no power of it comes out"
+    }
     anchors = (block.MulOp,)
 
     def sites(self, op: Operation) -> Iterator[_ScaledFactor]:
@@ -124,7 +128,9 @@ class ProductOfScale(Law[_ScaledFactor]):
 
     def checks(self, site: _ScaledFactor) -> Iterator[Check]:
         plain = not computed_from(site.other, site.scale.vector)
-        yield Check("once", plain, "the other factor depends on the vector too, and its powers can over- or underflow")
+        yield Check(
+            "once", plain, "the other factor depends on the vector too, and its powers can over- or underflow"
+        )
 
     def rewrite(self, op: Operation, site: _ScaledFactor, rewriter: PatternRewriter) -> None:
         assert isinstance(op, block.MulOp)

@@ -11,13 +11,17 @@ from . import (
     cse,
     duplicate_mapped_scale,
     exp_of_shift,
+    extend_map,
     fuse_consecutive_maps,
+    fuse_elementwise,
     fuse_map_reduction,
     fuse_sibling_maps,
     hoist_invariant,
     inline_whole_dim,
     leave_sum,
     merge_scales,
+    slice_extend,
+    split_map,
     swap_scale_dot,
     swap_shift_dot,
     vector_algebra,
@@ -31,7 +35,6 @@ _FREELY_ORDERED = (
     exp_of_shift,
     merge_scales,
     fuse_map_reduction,
-    fuse_consecutive_maps,
     leave_sum,
     duplicate_mapped_scale,
     hoist_invariant,
@@ -44,7 +47,7 @@ def freely_ordered_laws() -> list[type[AnyLaw]]:
 
 
 def all_laws() -> list[type[AnyLaw]]:
-    """Every law."""
+    """The laws of phase 2."""
     modules = (
         inline_whole_dim,
         fuse_consecutive_maps,
@@ -63,11 +66,16 @@ def all_laws() -> list[type[AnyLaw]]:
     return [law for module in modules for law in module.LAWS]
 
 
+def later_laws() -> list[type[AnyLaw]]:
+    """The extensions of phase 3, which the driver tries one by one, and what comes after everything else."""
+    return [law for module in (extend_map, slice_extend, split_map, fuse_elementwise) for law in module.LAWS]
+
+
 class Rule(RewritePattern):
     """All variants of one law, by the name that users know; at an operation the first that applies fires."""
 
     def __init__(self, name: str):
-        self.laws = [law() for law in all_laws() if law.name == name]
+        self.laws = [law() for law in (*all_laws(), *later_laws()) if law.name == name]
 
     @property
     def summary(self) -> str:

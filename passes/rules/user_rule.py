@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import cleandoc
+from typing import cast
 
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -22,11 +23,15 @@ class UserRule(Law[None]):
     anchors = (Operation,)
     structural = True
 
-    def __init__(self, name: str, pattern: RewritePattern, observer: Observer | None = None):
+    def __init__(self, pattern: RewritePattern, observer: Observer | None = None):
         super().__init__(None, observer)
-        self.name = name  # pyright: ignore[reportAttributeAccessIssue]
-        self.law = cleandoc(type(pattern).__doc__ or "").partition("\n")[0] or UserRule.law  # pyright: ignore[reportAttributeAccessIssue]
         self.pattern = pattern
+
+    @staticmethod
+    def wrapping(name: str, pattern: RewritePattern) -> UserRule:
+        """The rule under its name: a class of its own, for a law's name belongs to its class."""
+        law = cleandoc(type(pattern).__doc__ or "").partition("\n")[0] or UserRule.law
+        return type("NamedUserRule", (UserRule,), {"name": name, "law": law})(pattern)
 
     def sites(self, op: Operation) -> Iterator[None]:
         yield from ()
@@ -47,8 +52,13 @@ def user_rules(names: tuple[str, ...]) -> list[RewritePattern]:
     patterns: list[RewritePattern] = []
     for name in names:
         if name not in ALL_RULES:
-            otherwise = f"; the rules are {', '.join(sorted(ALL_RULES))}" if ALL_RULES else "; none is registered"
-            raise PassFailedException(f"there is no rule named '{name}'{did_you_mean(name, ALL_RULES, otherwise)}")
+            otherwise = (
+                f"; the rules are {', '.join(sorted(ALL_RULES))}" if ALL_RULES else "; none is registered"
+            )
+            raise PassFailedException(
+                f"there is no rule named '{name}'{did_you_mean(name, ALL_RULES, otherwise)}"
+            )
         pattern = ALL_RULES[name]()
-        patterns.append(pattern if isinstance(pattern, Law) else UserRule(name, pattern))
+        is_law = isinstance(pattern, Law)
+        patterns.append(cast(RewritePattern, pattern) if is_law else UserRule.wrapping(name, pattern))
     return patterns

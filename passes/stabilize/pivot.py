@@ -1,9 +1,10 @@
 """Pivots: a row statistic that is taken relative to the mean of the row's first block.
 
-The sums of x and of x² cancel where the mean of a row is large against its deviation. Where a program would not change if a vector
-were added to all columns of x, x is shifted by minus the mean of its first block: one more load a row, and the statistics become
-those of numbers of the size of the deviation. Shifting costs accuracy where it is not needed (in 16-bit inputs, centred rows), so
-that it is gated: only where mean² > 16 · variance in the first block.
+The sums of x and of x² cancel where the mean of a row is large against its deviation. Where a program would
+not change if a vector were added to all columns of x, x is shifted by minus the mean of its first block: one
+more load a row, and the statistics become those of numbers of the size of the deviation. Shifting costs
+accuracy where it is not needed (in 16-bit inputs, centred rows), so that it is gated: only where mean² > 16 ·
+variance in the first block.
 """
 
 from __future__ import annotations
@@ -96,7 +97,13 @@ def _shift(candidate: Candidate, write: Writer) -> SSAValue:
     first = write.as_type(loaded, element_type)
     total = write(block.RowSumOp(first, element_type), "total")
     squares = write(block.RowSumOp(write(block.MulOp(first, first)), element_type), "squares")
-    width = write(block.RowSumOp(write.elementwise([first], first.type, "one", lambda to, _: to.constant(1.0, element_type)), element_type), "width")
+    width = write(
+        block.RowSumOp(
+            write.elementwise([first], first.type, "one", lambda to, _: to.constant(1.0, element_type)),
+            element_type,
+        ),
+        "width",
+    )
 
     def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
         mean = to.divide(args[0], args[2])
@@ -118,7 +125,11 @@ def _shift_elements(element: SSAValue, shift: SSAValue) -> None:
             continue
         items = [load.result]
         if block.element_type_of(load.result.type) != wanted:
-            items = [u.operation.results[0] for u in load.result.uses if through_cast(u.operation.results[0]) is load.result]
+            items = [
+                u.operation.results[0]
+                for u in load.result.uses
+                if through_cast(u.operation.results[0]) is load.result
+            ]
         for item in items:
             if block.element_type_of(item.type) == wanted:
                 _shift_item(item, shift)
@@ -126,10 +137,10 @@ def _shift_elements(element: SSAValue, shift: SSAValue) -> None:
 
 def _shift_item(item: SSAValue, shift: SSAValue) -> None:
     owner = item.owner
-    assert isinstance(owner, Operation) and owner.parent is not None
+    assert isinstance(owner, Operation)
+    assert owner.parent is not None
     shifted = block.RowShiftOp(item, shift)
     shifted.location = owner.location
     shifted.result.name_hint = item.name_hint
     owner.parent.insert_op_after(shifted, owner)
     item.replace_uses_with_if(shifted.result, lambda use: use.operation is not shifted)
-

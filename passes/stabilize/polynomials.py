@@ -1,7 +1,9 @@
-"""Row statistics as polynomials, and blocks as combinations of basic blocks with such polynomials for coefficients.
+"""Row statistics as polynomials, and blocks as combinations of basic blocks with such polynomials for
+coefficients.
 
-The normal form in which a program is compared with itself after a row shift: if the shift is in none of the program's results, the
-program does not change under it. Coefficients are exact rationals, so that this is a proof and no estimate.
+The normal form in which a program is compared with itself after a row shift: if the shift is in none of the
+program's results, the program does not change under it. Coefficients are exact rationals, so that this is a
+proof and no estimate.
 """
 
 from __future__ import annotations

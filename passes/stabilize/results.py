@@ -47,7 +47,9 @@ class Results:
     def take(self, value: Value, kind: Kind, old: SSAValue) -> None:
         """Yield a value of the body in place of what the old map yielded for its result `old`."""
         if not isinstance(value, Pair) or kind in (Kind.Max, Kind.Min):
-            self._taken.append(_Taken(old, self._yield(self.made_plain(value, self.write), kind)))
+            plain = self.made_plain(value, self.write)
+            index = self._maximum(plain) if kind is Kind.Max else self._yield(plain, kind)
+            self._taken.append(_Taken(old, index))
             return
         # An exponent that is the same in every iteration stays where it is.
         inside = tuple(part for part in value.exponents if self._is_inside(part[0]))
@@ -56,6 +58,13 @@ class Results:
         pivot = exponent if kind is Kind.Sum else None
         index = self._yield(value.significand, kind, pivot)
         self._taken.append(_Taken(old, index, exponent, outside))
+
+    def _maximum(self, value: SSAValue) -> int:
+        """The number of the maximum of a value; one that is an exponent cancels with the program's own."""
+        for index, (own, kind) in enumerate(zip(self.yielded, self.kinds, strict=True)):
+            if own is value and kind is Kind.Max:
+                return index
+        return self._yield(value, Kind.Max)
 
     def _is_inside(self, value: SSAValue) -> bool:
         scope = value.owner if isinstance(value.owner, Block) else value.owner.parent
@@ -67,7 +76,9 @@ class Results:
         key = kind, rows, frozenset(value.exponents)
         if key not in self._exponents:
             exponent = self.write.settled(value) if is_item else value.exponents[0][0]
-            self._exponents[key] = self._yield(exponent, Kind.Max if kind is Kind.Sum else kind)
+            self._exponents[key] = (
+                self._maximum(exponent) if kind is Kind.Sum else self._yield(exponent, kind)
+            )
         return self._exponents[key]
 
     def given(self, new: block.MapOp) -> dict[SSAValue, Value]:
@@ -82,7 +93,8 @@ class Results:
             own: Exponents = ()
             if taken.exponent is not None:
                 top = new.results_[taken.exponent]
-                top.name_hint = "top" if new.result_kinds[taken.exponent] is Kind.Max else "exponent"
+                is_maximum = new.result_kinds[taken.exponent] is Kind.Max
+                top.name_hint = top.name_hint or ("top" if is_maximum else "exponent")
                 own = ((top, 1),)
             found[taken.old] = Pair(result, (*own, *taken.outside))
         return found

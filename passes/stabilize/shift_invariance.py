@@ -1,8 +1,10 @@
-"""Whether a program's results stay the same when a vector is added to every column of the blocks of one list."""
+"""Whether results stay the same when a vector is added to every column of the blocks of one list."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from fractions import Fraction
+from typing import cast
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -18,7 +20,9 @@ Value = Polynomial | Combination
 
 
 class ShiftTest:
-    """Evaluates the body of a map (or function) with one list shifted, and looks for the shift where it would show."""
+    """Evaluates the body of a map (or function) with one list shifted, and looks for the shift where it would
+    show.
+    """
 
     def __init__(self, scope: Block, shifted: SSAValue):
         self.scope = scope
@@ -130,7 +134,13 @@ class ShiftTest:
         total = Combination({})
         for a, p in left.parts.items():
             for b, q in right.parts.items():
-                basis = b if a == ONES else a if b == ONES else ("product", frozenset({(a, 1), (b, 2 if a == b else 1)}))
+                basis = (
+                    b
+                    if a == ONES
+                    else a
+                    if b == ONES
+                    else ("product", frozenset({(a, 1), (b, 2 if a == b else 1)}))
+                )
                 total = total + Combination.of(basis, p * q)
         return total
 
@@ -139,7 +149,9 @@ class ShiftTest:
         parts: dict[Basis, Polynomial] = {}
         for basis, coefficient in self._block(op.lhs).parts.items():
             # 1·bᵀ has the row sums of b for columns: the name that `_row_sum` gives them.
-            parts[("columns", _atom_key(("row sum", key))) if basis == ONES else ("dot", basis, key)] = coefficient
+            parts[("columns", _atom_key(("row sum", key))) if basis == ONES else ("dot", basis, key)] = (
+                coefficient
+            )
         return Combination(parts)
 
     def _row_sum(self, op: block.RowSumOp) -> Polynomial:
@@ -162,7 +174,7 @@ class ShiftTest:
             factor = _coefficient(coefficient)
             value = self._of(term)
             value = value.scaled(factor) if isinstance(value, Combination) else value * factor
-            total = value if total is None else total + value  # pyright: ignore[reportOperatorIssue]
+            total = value if total is None else _added(total, value)
         assert total is not None
         return total
 
@@ -235,7 +247,7 @@ def _atom_key(atom: Atom) -> Hashable:
 
 
 def _parted(monomial: Monomial) -> tuple[Monomial, Monomial]:
-    """The shift, which is the same in every iteration, and the rest of a monomial, which counts as changing."""
+    """The shift, which is the same in every iteration, and the rest, which counts as changing."""
     outside = tuple(pair for pair in monomial if pair[0] == SHIFT)
     inside = tuple(pair for pair in monomial if pair[0] != SHIFT)
     return outside, inside
@@ -246,11 +258,28 @@ def _summed_basis(basis: Basis, inside: Monomial, dim: str) -> Basis:
 
     The sum of 1·vᵀ has the sum of the vectors v for columns: the name that the sum of v itself gets.
     """
-    if not inside and isinstance(basis, tuple) and basis[0] == "columns":
-        monomials = list(basis[1])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if len(monomials) == 1 and monomials[0][1] == 1:
-            return ("columns", _atom_key(("sum", dim, monomials[0][0])))
+    vector = _columns_of(basis)
+    if vector is not None and not inside:
+        terms = list(vector)
+        if len(terms) == 1 and terms[0][1] == 1:
+            return ("columns", _atom_key(("sum", dim, terms[0][0])))
     return ("sum", dim, inside, basis)
+
+
+def _columns_of(basis: Basis) -> frozenset[tuple[Monomial, Fraction]] | None:
+    """The key of v in 1·vᵀ; None for any other basis."""
+    if not isinstance(basis, tuple):
+        return None
+    parts = cast("tuple[object, ...]", basis)
+    return cast("frozenset[tuple[Monomial, Fraction]]", parts[1]) if parts[0] == "columns" else None
+
+
+def _added(left: Value, right: Value) -> Value:
+    if isinstance(left, Combination):
+        assert isinstance(right, Combination)
+        return left + right
+    assert isinstance(right, Polynomial)
+    return left + right
 
 
 def _coefficient(coefficient: CoefficientAttr) -> Polynomial:
@@ -261,10 +290,10 @@ def _coefficient(coefficient: CoefficientAttr) -> Polynomial:
 
 
 def is_shift_invariant(scope: Block, shifted: SSAValue) -> bool:
-    """Whether a vector could be added to every column of the blocks of a list without changing what a body stores or yields.
+    """Whether a vector could be added to every column of the blocks of a list without changing what a body
+    stores or yields.
 
-    The list is one that maps in the body run over. A yes is a proof by exact algebra; a no may just mean that the program is beyond
-    it.
+    The list is one that maps in the body run over. A yes is a proof by exact algebra; a no may just mean that
+    the program is beyond it.
     """
     return ShiftTest(scope, shifted).passes()
-

@@ -119,8 +119,8 @@ class Translator:
             # A factor of rows, exp of a statistic: the statistic is the exponent.
             return Pair(write.uniform(1.0, op.result, "one"), self._statistic(source, write))
         item = self.made_plain(source, write)
-        top = write.widened(write(block.RowMaxOp(item), "top"))
-        pivot, item = write.finite(top), write.widened(item)
+        top = self._row_max(item, write)
+        pivot, item = write.widened(write.finite(top)), write.widened(item)
         if isinstance(item.type, block.BlockType):
             shifted = write(block.RowShiftOp(item, write.negated(pivot)), "shifted")
         else:
@@ -130,13 +130,25 @@ class Translator:
         significand = write.elementwise([shifted], shifted.type, "exp", lambda to, args: to.exp(args[0]))
         return Pair(write.as_type(significand, block.element_type_of(op.result.type)), ((top, 1),))
 
+    @staticmethod
+    def _row_max(item: SSAValue, write: Writer) -> SSAValue:
+        """The maximum of an item's rows; the one that is there already, so that it can cancel."""
+        for use in item.uses:
+            if isinstance(use.operation, block.RowMaxOp) and use.operation.parent is write.body:
+                return use.operation.result
+        return write(block.RowMaxOp(item), "top")
+
     def _statistic(self, value: Value, write: Writer) -> Exponents:
         """A vector as exponents: its terms, where it is a sum of them with whole coefficients."""
-        if not isinstance(value, UnevaluatedSum):
-            return ((write.widened(self.made_plain(value, write)), 1),)
-        if all(not c.factors and c.value.denominator == 1 for c, _ in value.terms):
-            return combined((tuple((term, c.value.numerator) for c, term in value.terms), 1))
-        return ((_evaluated(value, write), 1),)
+        plain = value if isinstance(value, UnevaluatedSum) else self.made_plain(value, write)
+        terms: Sequence[tuple[CoefficientAttr, SSAValue]] = (
+            ((_ONE, plain),) if isinstance(plain, SSAValue) else plain.terms
+        )
+        if isinstance(plain, SSAValue) and isinstance(plain.owner, block.LinearOp):
+            terms = list(plain.owner.pairs)
+        if all(not c.factors and c.value.denominator == 1 for c, _ in terms):
+            return combined((tuple((term, c.value.numerator) for c, term in terms), 1))
+        return ((plain if isinstance(plain, SSAValue) else _evaluated(plain, write), 1),)
 
     # Operators on what is no plain value
 
@@ -226,8 +238,7 @@ class Translator:
                     lambda to, args: to.insert(math.LogOp(args[0])),
                 )
                 terms = [(CoefficientAttr(count), exponent) for exponent, count in first.exponents]
-                rows = [(c, write.spread(exponent, dims_of(logarithm))) for c, exponent in terms]
-                return UnevaluatedSum((*rows, (_ONE, logarithm)), block.element_type_of(op.result.type))
+                return UnevaluatedSum.of([*terms, (_ONE, logarithm)], block.element_type_of(op.result.type))
             if through_cast(op.result) is not op.result:
                 element_type = block.element_type_of(op.result.type)
                 return Pair(write.as_type(first.significand, element_type), first.exponents)
@@ -278,7 +289,7 @@ class Translator:
         result = write.widened(self.made_plain(item, write))
         wide_type = block.item_type(dims_of(op.result), block.element_type_of(result.type))
         for coefficient, term in shift.terms:
-            vector = write.multiple(coefficient, write.finite(term))
+            vector = write.multiple(coefficient, write.widened(write.finite(term)))
             result = write.elementwise(
                 [result, vector], wide_type, "shifted", lambda to, args: to.subtract(args[0], args[1])
             )
@@ -307,7 +318,9 @@ class Translator:
             for value in (left, right)
         ]
         known = next(top for top in tops if top is not None)
-        of_left, of_right = (write.uniform(0.0, known, "zero") if top is None else top for top in tops)
+        of_left, of_right = (
+            write.widened(write.uniform(0.0, known, "zero") if top is None else top) for top in tops
+        )
         top = write.maximum(of_left, of_right)
         return Pair(
             write(_sum_op(write.rescaled(a, of_left, top), write.rescaled(b, of_right, top))), ((top, 1),)
@@ -324,8 +337,8 @@ class Translator:
                 if isinstance(value, UnevaluatedSum):
                     terms.extend((coefficient * own, term) for own, term in value.terms)
                 else:
-                    terms.append((coefficient, write.widened(self.made_plain(value, write))))
-            return UnevaluatedSum(tuple(terms), block.element_type_of(op.result.type))
+                    terms.append((coefficient, self.made_plain(value, write)))
+            return UnevaluatedSum.of(terms, block.element_type_of(op.result.type))
         total: Value | None = None
         for coefficient, value in zip(op.coefficients, values, strict=True):
             term = self._multiple(coefficient, value, write)
@@ -339,8 +352,8 @@ class Translator:
         """One subtraction for each term. A term of -inf (all of a row is masked) shifts by nothing."""
         result = write.widened(item)
         for coefficient, term in shift.terms:
-            vector = write.multiple(coefficient, write.finite(term))
-            result = write(type(op)(result, vector), "shifted")
+            vector = write.spread(write.widened(write.finite(term)), dims_of(op.vector))
+            result = write(type(op)(result, write.multiple(coefficient, vector)), "shifted")
         return write.as_type(result, block.element_type_of(item.type))
 
     # Maps
@@ -381,7 +394,7 @@ class Translator:
 def _evaluated(value: UnevaluatedSum, write: Writer) -> SSAValue:
     if len(value.terms) == 1 and value.terms[0][0] == _ONE:
         return value.terms[0][1]
-    return write(block.LinearOp(value.terms), "sum")
+    return write.total(value.terms, max((dims_of(term) for _, term in value.terms), key=len), "sum")
 
 
 def _sum_op(a: SSAValue, b: SSAValue) -> Operation:

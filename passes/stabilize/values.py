@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 from xdsl.builder import Builder
@@ -25,7 +26,7 @@ class Pair:
     """significand · exp(Σ kᵢ·eᵢ), with an exponent eᵢ for each row; items, or lists of items, in either tier.
 
     Without exponents, it is an exponential that is bounded already, or a sum of such: 0 where everything is
-    masked. Exponents are f32 at least, whatever the significand is.
+    masked. An exponent may have another type than the significand; whoever computes with it widens it to f32.
     """
 
     significand: SSAValue
@@ -34,13 +35,25 @@ class Pair:
 
 @dataclass(frozen=True)
 class UnevaluatedSum:
-    """A vector that is kept as the terms of its sum, in f32 at least; `element_type` is its own.
+    """A vector that is kept as the terms of its sum, to be added in f32 at least; `element_type` is its own.
 
     The exponents come first: their rounding must not meet the logarithm's.
     """
 
     terms: tuple[tuple[CoefficientAttr, SSAValue], ...]
     element_type: Attribute
+
+    @staticmethod
+    def of(terms: Iterable[tuple[CoefficientAttr, SSAValue]], element_type: Attribute) -> UnevaluatedSum:
+        """The sum of terms; what cancels vanishes."""
+        total: dict[tuple[SSAValue, tuple[block.DimQuantity, ...]], Fraction] = {}
+        for coefficient, value in terms:
+            key = value, coefficient.factors
+            total[key] = total.get(key, Fraction(0)) + coefficient.value
+        kept = (
+            (CoefficientAttr(number, factors), value) for (value, factors), number in total.items() if number
+        )
+        return UnevaluatedSum(tuple(kept), element_type)
 
 
 Value: TypeAlias = SSAValue | Pair | UnevaluatedSum
@@ -144,8 +157,13 @@ class Writer:
         if count == 1 and not others:
             return first
         rows = max((dims_of(value) for value, _ in exponents), key=len)
-        terms = [(CoefficientAttr(count), self.spread(value, rows)) for value, count in exponents]
-        return self(block.LinearOp(terms), "exponent")
+        return self.total([(CoefficientAttr(count), value) for value, count in exponents], rows, "exponent")
+
+    def total(
+        self, terms: Iterable[tuple[CoefficientAttr, SSAValue]], dims: tuple[str, ...], hint: str
+    ) -> SSAValue:
+        """The sum of terms, in f32 at least."""
+        return self(block.LinearOp([(c, self.spread(self.widened(term), dims)) for c, term in terms]), hint)
 
     def settled(self, pair: Pair) -> SSAValue:
         """The exponent of each row of a pair, to be compared with others.
@@ -193,7 +211,8 @@ class Writer:
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
             zero = to.constant(0.0, element_type)
-            value = to.multiply(to.convert(args[0], args[1].type), to.exp(args[1]))
+            exponent = to.convert(args[1], wide(args[1].type))
+            value = to.multiply(to.convert(args[0], exponent.type), to.exp(exponent))
             masked = to.insert(arith.CmpfOp(args[0], zero, "oeq"))
             return to.select(masked, zero, to.convert(value, element_type))
 
@@ -204,8 +223,9 @@ class Writer:
         element_type = block.element_type_of(item.type)
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-            equal = to.insert(arith.CmpfOp(args[1], args[2], "oeq"))
-            factor = to.select(equal, to.constant(1.0, args[1].type), to.exp(to.subtract(args[1], args[2])))
+            own, other = (to.convert(value, wide(value.type)) for value in args[1:])
+            equal = to.insert(arith.CmpfOp(own, other, "oeq"))
+            factor = to.select(equal, to.constant(1.0, own.type), to.exp(to.subtract(own, other)))
             return to.convert(to.multiply(to.convert(args[0], factor.type), factor), element_type)
 
         return self.elementwise([item, exponent, top], item.type, "rescaled", scalars)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.array import (
@@ -172,10 +173,11 @@ def _iota(field: Field, op: IotaOp, operands: Sequence[Value]) -> Value:
 
 def _constant(field: Field, op: ConstantOp) -> Value:
     array = constant_array(op)
-    if not is_float(element_type_of(op.result)):
+    element_type = element_type_of(op.result)
+    if not isinstance(element_type, AnyFloat):
         return Whole(array)
     distinct, places = np.unique(array.astype(np.float64), return_inverse=True)
-    numbers = [number(field, float(value)) for value in distinct]
+    numbers = [number(field, FloatAttr(float(value), element_type)) for value in distinct]
     if len(numbers) == 1:
         return numbers[0].view(lambda part: np.broadcast_to(part, array.shape))
 

@@ -19,7 +19,7 @@ from ..scalar_semantics import InterpreterError, numpy_dtype
 from .array_ops import custom, of_integers
 from .field import Field
 from .residues import Residues, Value, Whole, joined
-from .scalar import evaluate_region
+from .scalar import coefficient, evaluate_region
 
 Nested: TypeAlias = "Value | list[Nested]"
 """An array or item, or a list of items or lists."""
@@ -65,6 +65,8 @@ class BlockEvaluator:
                 for item in items[1:]:
                     total = self._combine(op, op.kind.data, total, item)
                 values[op.result] = total
+            case block.FirstOp():
+                values[op.result] = cast("list[Nested]", values[op.list])[0]
             case block.CustomOp():
                 operands = [_item(values[value]) for value in op.inputs]
                 name = op.callback.root_reference.data
@@ -264,13 +266,12 @@ class BlockEvaluator:
 
     def _linear(self, op: block.LinearOp, operands: Sequence[Value]) -> Residues:
         total: Residues | None = None
-        for operand, coefficient in zip(operands, op.coefficients, strict=True):
-            number = coefficient.value
-            for factor in coefficient.factors:
-                number *= self._quantity(factor, op)
+        for operand, factor in zip(operands, op.coefficients, strict=True):
             term = _residues(operand)
-            if number != 1:
-                term = self.field.mul(term, self.field.number(number))
+            if factor.value != 1:
+                term = self.field.mul(term, coefficient(self.field, factor.value))
+            for quantity in factor.factors:
+                term = self.field.mul(term, self.field.number(self._quantity(quantity, op)))
             total = term if total is None else self.field.add(total, term)
         assert total is not None
         return total

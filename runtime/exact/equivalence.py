@@ -40,7 +40,8 @@ class Verdict:
     programs would have passed (0 for programs that were found different: that is certain up to what the
     documentation lists). `reason` is a sentence; `runs` is how often the programs were evaluated;
     `maximum_in_result` says that results depend on which element a maximum or a comparison picks, so that
-    the programs are equal for the same choice only.
+    the programs are equal for the same choice only; `constants_rounded` that they are equal only if constants
+    stand for the simplest numbers that their types round to them.
     """
 
     equal: bool | None
@@ -48,6 +49,7 @@ class Verdict:
     reason: str
     runs: int
     maximum_in_result: bool = False
+    constants_rounded: bool = False
 
     def __bool__(self) -> bool:
         return self.equal is True
@@ -76,14 +78,28 @@ def equivalent(
         raise ValueError(f"equivalent: runs must be at least 1, got {runs}")
     programs = [prepare(_function(source, entry)) for source in (a, b)]
     comparison = _Comparison(programs, runs, seed)
-    verdict = comparison.decide(same_pivots)
-    if verdict.equal is not False or same_pivots:
-        return verdict
-    again = comparison.decide(True)
-    if again.equal is not True:
-        return verdict
-    reason = f"{again.reason}; the results depend on which elements maxima and comparisons pick"
-    return replace(again, reason=reason, maximum_in_result=True)
+    first: Verdict | None = None
+    for pivots in (True,) if same_pivots else (False, True):
+        for simplest in (False, True):
+            if simplest and not comparison.read_rounded:
+                continue
+            verdict = comparison.decide(pivots, simplest)
+            if verdict.equal is None and first is None:
+                return verdict
+            if verdict.equal:
+                return _with_notes(verdict, pivots and not same_pivots, simplest)
+            first = first or verdict
+    assert first is not None
+    return first
+
+
+def _with_notes(verdict: Verdict, same_pivots: bool, simplest: bool) -> Verdict:
+    reason = verdict.reason
+    if simplest:
+        reason += "; constants stand for the simplest numbers that their types round to them"
+    if same_pivots:
+        reason += "; the results depend on which elements maxima and comparisons pick"
+    return replace(verdict, reason=reason, maximum_in_result=same_pivots, constants_rounded=simplest)
 
 
 def _function(source: Source, entry: str | None) -> FuncOp:
@@ -115,12 +131,13 @@ class _Comparison:
         self.seed = seed
         self.pairs = arguments_of_both(programs)
         self.shapes = choose_shapes(programs, self.pairs)
+        self.read_rounded = False
 
-    def decide(self, same_pivots: bool) -> Verdict:
+    def decide(self, same_pivots: bool, simplest: bool) -> Verdict:
         """The verdict, with as many moduli as exponentials need."""
         for depth in range(DEFAULT_DEPTH, len(CHAIN) + 1):
             try:
-                return self._decide(same_pivots, depth)
+                return self._decide(same_pivots, simplest, depth)
             except Exhausted:
                 continue
             except _Concluded as conclusion:
@@ -129,11 +146,11 @@ class _Comparison:
         reason = f"undecided: exponentials are nested more than {len(CHAIN) - 1} deep"
         return Verdict(None, 1.0, reason, 0)
 
-    def _decide(self, same_pivots: bool, depth: int) -> Verdict:
+    def _decide(self, same_pivots: bool, simplest: bool, depth: int) -> Verdict:
         evidence: list[_Evidence] = []
         worst, least, run = 0.0, 0, 0
         while run < self.runs or (least < self.runs and run < self.runs + MORE_RUNS):
-            found, chance = self._run(run, same_pivots, depth)
+            found, chance = self._run(run, same_pivots, simplest, depth)
             worst, run = max(worst, chance), run + 1
             evidence = _together(evidence, found) if evidence else found
             if any(result.different.any() for result in evidence):
@@ -144,11 +161,12 @@ class _Comparison:
         chance = min(1.0, worst) ** least
         return Verdict(True, chance, f"equal, with an error probability of {chance:.0e}", run)
 
-    def _run(self, run: int, same_pivots: bool, depth: int) -> tuple[list[_Evidence], float]:
+    def _run(self, run: int, same_pivots: bool, simplest: bool, depth: int) -> tuple[list[_Evidence], float]:
         """Evaluate both programs once; also gives the probability that a difference would not show."""
         words = np.random.SeedSequence([self.seed, run]).generate_state(3, np.uint64)
         salt, order, other = (int(word) for word in words)
-        fields = [Field(depth, salt, order), Field(depth, salt, order if same_pivots else other)]
+        orders = order, order if same_pivots else other
+        fields = [Field(depth, salt, place, simplest_constants=simplest) for place in orders]
         inputs = [
             random_input(fields[0], pair[0], shape, np.random.default_rng([self.seed, run, position]))
             for position, (pair, shape) in enumerate(zip(self.pairs, self.shapes, strict=True))
@@ -160,6 +178,7 @@ class _Comparison:
                 False, f"different: the programs have {len(sides[0])} and {len(sides[1])} results"
             )
         degree = max(field.largest_degree for field in fields)
+        self.read_rounded |= any(field.read_rounded for field in fields)
         evidence: list[_Evidence] = []
         chance = 0.0
         for a, b in zip(*sides, strict=True):

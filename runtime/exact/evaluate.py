@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ...dialects import block
+from ...dialects.array.composite import AttentionOp, GeluOp, NormOp, SoftmaxOp, UnaryOp
+from ...dialects.diagnostics import one_sentence
 from ...passes.array_decompose import decompose_patterns
 from ..interpreter import InputError, select_function
 from ..scalar_semantics import InterpreterError
@@ -20,33 +22,45 @@ from .block_ops import BlockEvaluator, CutDims, Nested
 from .field import Field
 from .residues import Value
 
+COMPOSITES = (UnaryOp, GeluOp, SoftmaxOp, NormOp, AttentionOp)
 MOST_CALLS = 50
 
 
-@dataclass(frozen=True)
+@dataclass
 class Program:
-    """A function to evaluate, in a module of its own without composite array operations."""
+    """A function to evaluate, without composite array operations; `module` has the functions that it calls."""
 
-    module: ModuleOp
     function: FuncOp
+    module: ModuleOp | None
+    callees: dict[str, Program] = field(default_factory=dict[str, "Program"])
 
     @property
     def name(self) -> str:
         return self.function.sym_name.data
 
+    def callee(self, op: CallOp) -> Program:
+        """The function that is called. Raises InterpreterError."""
+        name = op.callee.root_reference.data
+        if name not in self.callees:
+            if self.module is None:
+                raise InterpreterError(f"'func.call': there is no function '{name}'", op)
+            try:
+                called = select_function(self.module, name)
+            except InputError as error:
+                raise InterpreterError(f"'func.call': {error}", op) from error
+            self.callees[name] = prepare(called)
+        return self.callees[name]
+
 
 def prepare(function: FuncOp) -> Program:
-    """A copy of a function, and of the module that it is in, with composite array operations decomposed."""
-    module = function.get_toplevel_object()
-    if isinstance(module, ModuleOp):
-        copy = module.clone()
-        copied = select_function(copy, function.sym_name.data)
-    else:
-        copied = function.clone()
-        copy = ModuleOp([copied])
-    walker = PatternRewriteWalker(GreedyRewritePatternApplier(decompose_patterns(), dce_enabled=False))
-    walker.rewrite_module(copy)
-    return Program(copy, copied)
+    """A function for the exact check: itself, or a copy with composite array operations decomposed."""
+    top = function.get_toplevel_object()
+    module = top if isinstance(top, ModuleOp) else None
+    if any(isinstance(op, COMPOSITES) for op in function.walk()):
+        function = function.clone()
+        walker = PatternRewriteWalker(GreedyRewritePatternApplier(decompose_patterns(), dce_enabled=False))
+        walker.rewrite_module(ModuleOp([function]))
+    return Program(function, module)
 
 
 def evaluate(
@@ -71,30 +85,22 @@ def evaluate(
     for op in body.ops:
         if isinstance(op, ReturnOp):
             return [cast("Value", values[value]) for value in op.arguments]
-        if op.name.startswith("block."):
-            blocks.evaluate(op, values)
-            continue
-        operands = [cast("Value", values[value]) for value in op.operands]
-        if isinstance(op, CallOp):
-            results = _call(program, op, field, operands, pieces, depth)
-        else:
-            results = evaluate_array_op(field, op, operands)
+        try:
+            if op.name.startswith("block."):
+                blocks.evaluate(op, values)
+                continue
+            operands = [cast("Value", values[value]) for value in op.operands]
+            if isinstance(op, CallOp):
+                if depth > MOST_CALLS:
+                    callee = op.callee.root_reference.data
+                    message = f"call of '{callee}' is nested too deeply; recursion is not supported"
+                    raise InterpreterError(message, op)
+                results = evaluate(program.callee(op), field, operands, pieces, depth=depth + 1)
+            else:
+                results = evaluate_array_op(field, op, operands)
+        except ValueError as error:  # numpy's, for shapes that do not fit
+            raise InterpreterError(
+                f"'{op.name}' cannot be evaluated: {one_sentence(str(error))}", op
+            ) from error
         values.update(zip(op.results, results, strict=True))
     return []
-
-
-def _call(
-    program: Program, op: CallOp, field: Field, operands: Sequence[Value], pieces: int, depth: int
-) -> list[Value]:
-    callee = op.callee.root_reference.data
-    if depth > MOST_CALLS:
-        raise InterpreterError(f"call of '{callee}' is nested too deeply; recursion is not supported", op)
-    called = Program(program.module, _callee(program, op, callee))
-    return evaluate(called, field, operands, pieces, depth=depth + 1)
-
-
-def _callee(program: Program, op: Operation, name: str) -> FuncOp:
-    try:
-        return select_function(program.module, name)
-    except InputError as error:
-        raise InterpreterError(f"'func.call': {error}", op) from error

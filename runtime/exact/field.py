@@ -38,7 +38,7 @@ _LN2, _LOG2E = log(2), 1 / log(2)
 _IRRATIONAL = {
     number: exponent
     for exponent, value in ((1, _LN2), (-1, _LOG2E))
-    for number in (exact(value), exact(float(np.float32(value))))
+    for number in (exact(value), exact(float(np.float32(value))), Fraction(str(np.float32(value))))
     if number is not None
 }
 """Rational numbers that stand for ln 2 and for 1 / ln 2."""
@@ -59,13 +59,17 @@ class Field:
     """The operations, for one random choice of opaque functions and of the order that decides maxima.
 
     `depth` is the number of moduli. Programs that are compared share the `salt` of their opaque functions;
-    they need not share the `order`. Operations raise Exhausted where operands have no modulus in common.
+    they need not share the `order`. With `simplest_constants`, a constant is the simplest number that its
+    type rounds to it; `read_rounded` tells afterwards whether that makes a difference. Operations raise
+    Exhausted where operands have no modulus in common.
     """
 
-    def __init__(self, depth: int, salt: int, order: int):
+    def __init__(self, depth: int, salt: int, order: int, *, simplest_constants: bool = False):
         self.moduli = moduli(depth)
         self.salt = salt
         self.order_salt = order
+        self.simplest_constants = simplest_constants
+        self.read_rounded = False
         self.largest_degree = 0
         self._numbers: dict[Fraction, Residues] = {}
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import isnan, log
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects.block import exact
 from ...dialects.scalar import EXACT_ATTRIBUTE, INDEX_OPS, is_float
+from ...passes.pseudo_code.numbers import rational
 from ..scalar_semantics import SCALAR_FUNCTIONS, InterpreterError, evaluate_scalar_op, numpy_dtype, to_dtype
 from .field import Field
 from .marks import NEGATIVE_INFINITY, POSITIVE_INFINITY, UNDETERMINED
@@ -29,12 +31,28 @@ IndexValues: TypeAlias = Callable[[Operation], Whole]
 """Gives the value of `block.index` and `block.extent` operations."""
 
 
-def number(field: Field, value: float) -> Residues:
+@lru_cache(maxsize=4096)
+def _readings(attribute: FloatAttr) -> tuple[Fraction | None, Fraction | None]:
+    """The number that a constant is, and the simplest one that its type rounds to it; None if not finite."""
+    value = attribute.value.data
+    return exact(value), rational(value, attribute.type)
+
+
+def number(field: Field, attribute: FloatAttr) -> Residues:
     """A floating-point constant as the rational number that it stands for, or as a mark."""
-    rational = exact(value)
-    if rational is not None:
-        return field.number(rational)
+    own, simplest = _readings(attribute)
+    if own is not None and simplest is not None:
+        field.read_rounded |= own != simplest
+        return field.number(simplest if field.simplest_constants else own)
+    value = attribute.value.data
     return field.mark(UNDETERMINED if isnan(value) else POSITIVE_INFINITY if value > 0 else NEGATIVE_INFINITY)
+
+
+def coefficient(field: Field, value: Fraction) -> Residues:
+    """An exact coefficient; one that was read off a constant of f32 may stand for a simpler number."""
+    if value.denominator > 1 << 20 and exact(rounded := float(np.float32(float(value)))) == value:
+        return number(field, FloatAttr(rounded, f32))
+    return field.number(value)
 
 
 def _constant(field: Field, op: Operation) -> Value:
@@ -43,7 +61,7 @@ def _constant(field: Field, op: Operation) -> Value:
         return Whole(evaluate_scalar_op(op, [], float64=True))
     found = op.attributes.get(EXACT_ATTRIBUTE, value)
     assert isa(found, FloatAttr)
-    return number(field, found.value.data)
+    return number(field, found)
 
 
 def _ln2(field: Field) -> Residues:

@@ -90,7 +90,7 @@ def evaluate(
 
 
 def as_declared(type: Attribute, value: Value, float64: bool) -> Value:
-    """A value in the element type of an argument; levels of lists that the type lost have one element each."""
+    """A value in the element type of an argument; levels of lists that the type lost have one element."""
     if isinstance(value, list):
         if len(value) == 1 and depth(value) > (len(type.dims) if isinstance(type, block.ListType) else 0):
             return as_declared(type, value[0], float64)

@@ -1,9 +1,9 @@
 """A hypothesis strategy that draws random block programs whose values stay in a moderate range.
 
 `block_programs()` draws a `BlockProgram`: a function of lists of items, and arguments for it. Maps nest and
-follow one another over dims of all kinds (ragged, of extent 1, whole, batch); lists are mapped, captured at any
-depth, both at once, and mapped twice; values are stacked, reduced, both, and handed on as `any`. Shifts wait for
-reduced results often enough for the delicate laws to find work.
+follow one another over dims of all kinds (ragged, of extent 1, whole, batch); lists are mapped, captured at
+any depth, both at once, and mapped twice; values are stacked, reduced, both, and handed on as `any`. Shifts
+wait for reduced results often enough for the delicate laws to find work.
 
 Each value carries an interval that holds all its elements, and the dims with whose iteration it changes.
 """
@@ -22,8 +22,9 @@ from bb.runtime.block_interpreter import Value
 from block_evaluation import random_arguments
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
-from xdsl.dialects import arith, math as scalar_math
-from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, ModuleOp, f32, f64, i32
+from xdsl.dialects import arith
+from xdsl.dialects import math as scalar_math
+from xdsl.dialects.builtin import Float32Type, FloatAttr, ModuleOp, f32, f64, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -140,9 +141,7 @@ class Drafter:
 
     # Values
 
-    def put(
-        self, body: Block, op: Operation, low: float, high: float, varies: frozenset[str]
-    ) -> Known:
+    def put(self, body: Block, op: Operation, low: float, high: float, varies: frozenset[str]) -> Known:
         """Add an operation; its result, scaled into range where it needs it."""
         body.add_op(op)
         self.budget -= 1
@@ -173,7 +172,12 @@ class Drafter:
     def load_all(self, body: Block, known: list[Known]) -> None:
         """Load most of the items that a map gives."""
         for k in list(known):
-            if isinstance(k.type, block.ItemType) and not k.is_local and not k.value.uses and not self.flip(4):
+            if (
+                isinstance(k.type, block.ItemType)
+                and not k.is_local
+                and not k.value.uses
+                and not self.flip(4)
+            ):
                 known.append(self.put(body, block.LoadOp(k.value), k.low, k.high, k.varies))
 
     def local(self, known: list[Known], accept: Callable[[Known], bool] = lambda _: True) -> Known | None:
@@ -391,9 +395,7 @@ class Drafter:
         inner = Block(arg_types=[a.type.element])
         item = self.put(inner, block.LoadOp(inner.args[0]), a.low, a.high, a.varies | {dim})
         if self.flip():
-            item = self.put(
-                inner, block.MulOp(item.value, item.value), 0, item.magnitude**2, item.varies
-            )
+            item = self.put(inner, block.MulOp(item.value, item.value), 0, item.magnitude**2, item.varies)
         row = self.row_reduction(inner, item)
         kind = Kind.Sum if self.flip() else Kind.Max
         inner.add_op(block.YieldOp(row.value))
@@ -503,18 +505,14 @@ class Drafter:
 
     def kinds(self, k: Known, dim: str) -> list[Kind]:
         """The kinds other than stack that a value can be collected by."""
-        if isinstance(k.type, block.ListType):
-            over = {*k.type.dims, *k.type.item.dims}
-        else:
-            over = set(k.dims)
+        nested = isinstance(k.type, block.ListType)
+        over = {*k.type.dims, *k.type.item.dims} if nested else set(k.dims)
         if dim in over:
             return []
         kinds = [Kind.Sum, Kind.Sum, Kind.Max, Kind.Min] if k.is_local else []
         return [*kinds, Kind.Any] if dim not in k.varies else kinds
 
-    def fill(
-        self, body: Block, known: list[Known], open_: tuple[str, ...], first: str | None = None
-    ) -> None:
+    def fill(self, body: Block, known: list[Known], open_: tuple[str, ...], first: str | None = None) -> None:
         """Write a few operations; a certain one first, if it is given."""
         count = self.draw(st.integers(2, 6)) if open_ else self.draw(st.integers(3, 7))
         for index in range(count):

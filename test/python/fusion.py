@@ -76,9 +76,7 @@ class FusionCase:
 
 def _copy(module: ModuleOp, entry: str) -> FuncOp:
     function = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == entry)
-    copy = function.clone()
-    ModuleOp([copy])
-    return copy
+    return function.clone()
 
 
 def _shape(type: Any) -> tuple[int, ...]:
@@ -123,7 +121,9 @@ def key(snapshot: Snapshot | FuncOp) -> tuple[int, ...]:
     return program_key(snapshot if isinstance(snapshot, FuncOp) else snapshot.function, INTERN)
 
 
-def assert_snapshot(snapshot: Snapshot, inputs: Sequence[Array], expected: Sequence[Array], size: int) -> None:
+def assert_snapshot(
+    snapshot: Snapshot, inputs: Sequence[Array], expected: Sequence[Array], size: int
+) -> None:
     """Fail unless a snapshot is valid, gives what is expected, and moves what its traffic says."""
     function = snapshot.function.clone()
     module = ModuleOp([function])

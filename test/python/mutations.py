@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
@@ -27,12 +27,15 @@ class Mutant:
     function: FuncOp
 
 
-def mutants(function: FuncOp, count: int, random: Random) -> list[Mutant]:
-    """`count` mutants of a function, spread evenly over the kinds of faults that it can have."""
+def mutants(
+    function: FuncOp, count: int, random: Random, kinds: Collection[str] | None = None
+) -> list[Mutant]:
+    """`count` mutants of a function, spread evenly over the kinds of faults that it can have (or `kinds`)."""
     by_kind: dict[str, list[tuple[int, int]]] = {}
     for index, op in enumerate(function.walk()):
         for number, (label, _) in enumerate(faults(op)):
-            by_kind.setdefault(label, []).append((index, number))
+            if kinds is None or label in kinds:
+                by_kind.setdefault(label, []).append((index, number))
     for places in by_kind.values():
         random.shuffle(places)
     found: list[Mutant] = []
@@ -113,7 +116,10 @@ def faults(op: Operation) -> Iterator[Fault]:
         case math.ExpOp():
             yield "another function", lambda: _replace(op, math.Exp2Op)
         case arith.CmpiOp():
-            yield "mask off by one", lambda: _set_predicate(op, {2: 3, 3: 2, 4: 5, 5: 4}[op.predicate.value.data])
+            yield (
+                "mask off by one",
+                lambda: _set_predicate(op, {2: 3, 3: 2, 4: 5, 5: 4}[op.predicate.value.data]),
+            )
         case _:
             pass
 
@@ -241,7 +247,9 @@ def _with_even_blocks(op: Operation, change: Callable[[], None]) -> None:
     for name, dim in dims.items():
         extent = dim.static_extent
         if extent is not None and not dim.is_batch:
-            dims[name] = dim.with_block_size(next(size for size in (extent // 2, extent) if extent % size == 0))
+            dims[name] = dim.with_block_size(
+                next(size for size in (extent // 2, extent) if extent % size == 0)
+            )
     function.attributes[block.DIMS] = block.dims_attr(dims)
     change()
 

@@ -86,7 +86,9 @@ def dot(a: Item, b: Item) -> Item:
 
 
 def outer(a: Item | int, b: Item | int) -> Item:
-    return broadcast(operator.mul)(a, b)
+    found = broadcast(operator.mul)(a, b)
+    # A vector that is repeated waits for what tells the other axis.
+    return Item(found.dims, found.data, ordered=isinstance(a, Item) and isinstance(b, Item))
 
 
 def along(axis: int, apply: Callable[[Item, Item], Item]) -> Callable[[Item, Item], Item]:

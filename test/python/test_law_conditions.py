@@ -1,10 +1,10 @@
 """Each side condition of each law: a program in which it alone fails, and the harm that is done without it.
 
 This is the mutation check of the laws. For every key of `side_conditions` there must be a function
-`@<variant>_without_<condition>` in test/filecheck/rules, in which the law declines for that reason alone. And
-the law that ignores the condition (`ignored`) must rewrite that function, and thereby break it. A law that does
-not check a condition any more rewrites the function too, so that the first of the two tests fails: nothing is
-left for a script that takes conditions out of the sources.
+`@<variant>_without_<condition>` in test/filecheck/rules in which the law declines for that reason alone.
+And the law that ignores the condition (`ignored`) must rewrite that function, and thereby break it. A law
+that does not check a condition any more rewrites the function too, so that the first of the two tests
+fails: nothing is left for a script that takes conditions out of the sources.
 
 Broken means invalid, a crash, or other results in float64. The conditions in `HARM` are about profit or about
 rounding; what they avert is asserted there.

@@ -18,13 +18,13 @@ from bb.passes.rules.table import all_laws
 from bb.runtime.block_interpreter import Value
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import LawCase, law_cases
+from law_probes import PROBE, TOLERANCE, Probes, assert_applications_keep_items
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener
 from xdsl.utils.exceptions import DiagnosticException
 
-TOLERANCE = 1e-9
 FIRES = law_cases("fires")
 
 
@@ -45,6 +45,17 @@ def test_a_law_keeps_the_value(case: LawCase):
         if not apply_once(law, function):
             return
     pytest.fail("the law does not come to an end")
+
+
+@pytest.mark.parametrize("case", FIRES, ids=str)
+def test_a_law_keeps_every_item_on_the_way(case: LawCase):
+    function = case.program()
+    arguments = random_arguments(function)
+
+    def evaluation(function: FuncOp, probes: Probes) -> list[Value]:
+        return evaluate(function, arguments, callbacks={PROBE: probes})[0]
+
+    assert assert_applications_keep_items([case.law], function, evaluation)
 
 
 # Faults

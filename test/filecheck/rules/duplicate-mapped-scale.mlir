@@ -157,6 +157,32 @@ func.func @duplicate_mapped_scale_for_many(%xs: !Xs, %c: !C, %ls: !block.list<L,
   func.return %u, %w : !block.list<L, N, block<M x N x f32>>, !Xs
 }
 
+// The consumer loads the element, and hands it on as well.
+// CHECK-LABEL: func.func @duplicate_mapped_scale_of_what_is_handed_on(
+func.func @duplicate_mapped_scale_of_what_is_handed_on(%xs: !Xs, %c: !C) -> (!Xs, !C) attributes {block.dims = #dims} {
+  // CHECK-NEXT: %w, %z = block.map @N (%xs_1 = %xs) -> (stack, max)
+  // CHECK-NEXT: %xs_2 = block.load %xs_1
+  // CHECK-NEXT: %s = block.row_scale %xs_2, %c
+  // CHECK-NEXT: %s_1 = block.store %s
+  // CHECK-NEXT: %r = block.row_max %s
+  // CHECK-NEXT: block.yield %s_1, %r
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %w, %z
+  // CHECK-NEXT: }
+  %y = block.map @N (%xn = %xs) -> (stack) : !Xs {
+    %x = block.load %xn : !block.block<M x N x f32, global>
+    %s = block.row_scale %x, %c : !X, !C
+    %o = block.store %s : !X
+    block.yield %o : !block.block<M x N x f32, global>
+  }
+  %w, %z = block.map @N (%yn = %y) -> (stack, max) : !Xs {
+    %i = block.load %yn : !block.block<M x N x f32, global>
+    %r = block.row_max %i : !X
+    block.yield %yn, %r : !block.block<M x N x f32, global>, !C
+  }
+  func.return %w, %z : !Xs, !C
+}
+
 // Declined where not: the vector is the same in every iteration of the producer.
 // CHECK-LABEL: func.func @duplicate_mapped_scale_without_invariant(
 func.func @duplicate_mapped_scale_without_invariant(%xs: !Xs, %cs: !Cs) -> !C attributes {block.dims = #dims} {

@@ -88,7 +88,10 @@ func.func @exp_of_shift_without_demand(%x: !A, %c: !C) -> !A attributes {block.d
 // CHECK-LABEL: func.func @exp_of_shift_without_demand_of_its_own(
 func.func @exp_of_shift_without_demand_of_its_own(%x: !A, %xs: !block.list<N, block<M x K x f32>>) -> !A attributes {block.dims = #ndims} {
   // CHECK-NEXT: %r = block.reduce sum %xs
-  // CHECK-NEXT: %y = block.add %x, %r
+  // CHECK-NEXT: %y = block.elementwise (%a = %x, %b = %r)
+  // CHECK-NEXT: %w = arith.maximumf %a, %b
+  // CHECK-NEXT: block.yield %w
+  // CHECK-NEXT: }
   // CHECK-NEXT: %m = block.row_max %y
   // CHECK-NEXT: %c = block.linear -1 * %m
   // CHECK-NEXT: %s = block.row_shift %y, %c
@@ -99,7 +102,10 @@ func.func @exp_of_shift_without_demand_of_its_own(%x: !A, %xs: !block.list<N, bl
   // CHECK-NEXT: func.return %e
   // CHECK-NEXT: }
   %r = block.reduce sum %xs : !block.list<N, block<M x K x f32>>
-  %y = block.add %x, %r : !A
+  %y = block.elementwise (%a = %x, %b = %r) : !A, !A -> !A {
+    %w = arith.maximumf %a, %b : f32
+    block.yield %w : f32
+  }
   %m = block.row_max %y : !A
   %c = block.linear -1 * %m : !C
   %s = block.row_shift %y, %c : !A, !C

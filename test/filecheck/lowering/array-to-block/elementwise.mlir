@@ -112,12 +112,12 @@ func.func @two_results(%x: tensor<200x64xf32>, %y: tensor<200x64xf32>) -> (tenso
 // CHECK-LABEL: func.func @rank_three(
 // CHECK-SAME: block.dims = {B = #block.dim<5, batch>, M = #block.dim<200>, N = #block.dim<64>}
 func.func @rank_three(%x: tensor<5x200x64xf32>, %s: tensor<f32>) -> tensor<5x200x64xf32> {
-  // CHECK-NEXT: %X = block.partition %x [B, M, N] : tensor<5x200x64xf32> -> !block.list<M, B, N, block<M x N x f32>>
+  // CHECK-NEXT: %X = block.partition %x [B, M, N] : tensor<5x200x64xf32> -> !block.list<B, M, N, block<M x N x f32>>
   // CHECK-NEXT: %S = block.partition %s [] : tensor<f32> -> !block.scalar<f32, global>
-  // CHECK-NEXT: %R = block.map @M (%X_m = %X) -> (stack)
-  // CHECK-NEXT:   %R_m = block.map @B (%X_mb = %X_m) -> (stack)
-  // CHECK-NEXT:     %R_mb = block.map @N (%X_mbn = %X_mb) -> (stack)
-  // CHECK-NEXT:       %x_1 = block.load %X_mbn
+  // CHECK-NEXT: %R = block.map @B (%X_b = %X) -> (stack)
+  // CHECK-NEXT:   %R_b = block.map @M (%X_bm = %X_b) -> (stack)
+  // CHECK-NEXT:     %R_bm = block.map @N (%X_bmn = %X_bm) -> (stack)
+  // CHECK-NEXT:       %x_1 = block.load %X_bmn
   // CHECK-NEXT:       %s_1 = block.load %S
   // CHECK-NEXT:       %r = block.elementwise (%x_2 = %x_1, %s_2 = %s_1) : !block.block<M x N x f32>, !block.scalar<f32> -> !block.block<M x N x f32> {
   // CHECK-NEXT:         %0 = arith.addf %x_2, %s_2 : f32
@@ -126,11 +126,11 @@ func.func @rank_three(%x: tensor<5x200x64xf32>, %s: tensor<f32>) -> tensor<5x200
   // CHECK-NEXT:       %r_1 = block.store %r : !block.block<M x N x f32>
   // CHECK-NEXT:       block.yield %r_1
   // CHECK-NEXT:     }
-  // CHECK-NEXT:     block.yield %R_mb
+  // CHECK-NEXT:     block.yield %R_bm
   // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %R_m
+  // CHECK-NEXT:   block.yield %R_b
   // CHECK-NEXT: }
-  // CHECK-NEXT: %r_2 = block.assemble %R [B, M, N] : !block.list<M, B, N, block<M x N x f32>> -> tensor<5x200x64xf32>
+  // CHECK-NEXT: %r_2 = block.assemble %R [B, M, N] : !block.list<B, M, N, block<M x N x f32>> -> tensor<5x200x64xf32>
   // CHECK-NEXT: func.return %r_2
   %r = array.elementwise (%p = %x, %q = %s) : tensor<5x200x64xf32>, tensor<f32> -> tensor<5x200x64xf32> {
     %sum = arith.addf %p, %q : f32

@@ -34,13 +34,13 @@ func.func @one(%a: tensor<1x64xf32>, %b: tensor<64x1xf32>) -> tensor<1x1xf32> {
 // CHECK-LABEL: func.func @named(
 // CHECK-SAME: block.dims = {H = #block.dim<4, batch>, S = #block.dim<200>, L = #block.dim<16>, E = #block.dim<32>}
 func.func @named(%x: tensor<200x128xf32> {bb.dims = ["S", "H*E"]}, %w: tensor<4x32x16xf32> {bb.dims = ["H", "E", "L"]}) -> tensor<4x200x16xf32> {
-  // CHECK-NEXT: %X = block.partition %x [S, (H, E)] : tensor<200x128xf32> -> !block.list<S, H, E, block<S x E x f32>>
+  // CHECK-NEXT: %X = block.partition %x [S, (H, E)] : tensor<200x128xf32> -> !block.list<H, S, E, block<S x E x f32>>
   // CHECK-NEXT: %W = block.partition %w [H, E, L] : tensor<4x32x16xf32> -> !block.list<H, L, E, block<L x E x f32>>
-  // CHECK-NEXT: %R = block.map @S (%X_s = %X) -> (stack)
-  // CHECK-NEXT:   %R_s = block.map @H (%X_sh = %X_s, %W_h = %W) -> (stack)
-  // CHECK-NEXT:     %R_sh = block.map @L (%W_hl = %W_h) -> (stack)
-  // CHECK-NEXT:       %parts = block.map @E (%X_she = %X_sh, %W_hle = %W_hl) -> (stack)
-  // CHECK-NEXT:         %x_1 = block.load %X_she
+  // CHECK-NEXT: %R = block.map @H (%X_h = %X, %W_h = %W) -> (stack)
+  // CHECK-NEXT:   %R_h = block.map @S (%X_hs = %X_h) -> (stack)
+  // CHECK-NEXT:     %R_hs = block.map @L (%W_hl = %W_h) -> (stack)
+  // CHECK-NEXT:       %parts = block.map @E (%X_hse = %X_hs, %W_hle = %W_hl) -> (stack)
+  // CHECK-NEXT:         %x_1 = block.load %X_hse
   // CHECK-NEXT:         %w_1 = block.load %W_hle
   // CHECK-NEXT:         %r = block.dot %x_1, %w_1 acc f32 : !block.block<S x E x f32>, !block.block<L x E x f32>
   // CHECK-NEXT:         %r_1 = block.store %r : !block.block<S x L x f32>
@@ -50,11 +50,11 @@ func.func @named(%x: tensor<200x128xf32> {bb.dims = ["S", "H*E"]}, %w: tensor<4x
   // CHECK-NEXT:       %r_3 = block.store %r_2 : !block.block<S x L x f32>
   // CHECK-NEXT:       block.yield %r_3
   // CHECK-NEXT:     }
-  // CHECK-NEXT:     block.yield %R_sh
+  // CHECK-NEXT:     block.yield %R_hs
   // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %R_s
+  // CHECK-NEXT:   block.yield %R_h
   // CHECK-NEXT: }
-  // CHECK-NEXT: %r_4 = block.assemble %R [H, S, L] : !block.list<S, H, L, block<S x L x f32>> -> tensor<4x200x16xf32>
+  // CHECK-NEXT: %r_4 = block.assemble %R [H, S, L] : !block.list<H, S, L, block<S x L x f32>> -> tensor<4x200x16xf32>
   // CHECK-NEXT: func.return %r_4
   %h = array.reshape %x : tensor<200x128xf32> -> tensor<200x4x32xf32>
   %t = array.transpose %h perm [1, 0, 2] : tensor<200x4x32xf32> -> tensor<4x200x32xf32>

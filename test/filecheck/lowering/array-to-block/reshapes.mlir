@@ -4,13 +4,13 @@
 // CHECK-LABEL: func.func @split_heads(
 // CHECK-SAME: block.dims = {B = #block.dim<4, batch>, M = #block.dim<200>, N = #block.dim<200>, K = #block.dim<32>}
 func.func @split_heads(%x: tensor<200x128xf32>, %y: tensor<200x128xf32>) -> tensor<4x200x200xf32> {
-  // CHECK-NEXT: %X = block.partition %x [M, (B, K)] : tensor<200x128xf32> -> !block.list<M, B, K, block<M x K x f32>>
+  // CHECK-NEXT: %X = block.partition %x [M, (B, K)] : tensor<200x128xf32> -> !block.list<B, M, K, block<M x K x f32>>
   // CHECK-NEXT: %Y = block.partition %y [N, (B, K)] : tensor<200x128xf32> -> !block.list<B, N, K, block<N x K x f32>>
-  // CHECK-NEXT: %S = block.map @M (%X_m = %X) -> (stack)
-  // CHECK-NEXT:   %S_m = block.map @B (%X_mb = %X_m, %Y_b = %Y) -> (stack)
-  // CHECK-NEXT:     %S_mb = block.map @N (%Y_bn = %Y_b) -> (stack)
-  // CHECK-NEXT:       %parts = block.map @K (%X_mbk = %X_mb, %Y_bnk = %Y_bn) -> (stack)
-  // CHECK-NEXT:         %x_1 = block.load %X_mbk
+  // CHECK-NEXT: %S = block.map @B (%X_b = %X, %Y_b = %Y) -> (stack)
+  // CHECK-NEXT:   %S_b = block.map @M (%X_bm = %X_b) -> (stack)
+  // CHECK-NEXT:     %S_bm = block.map @N (%Y_bn = %Y_b) -> (stack)
+  // CHECK-NEXT:       %parts = block.map @K (%X_bmk = %X_bm, %Y_bnk = %Y_bn) -> (stack)
+  // CHECK-NEXT:         %x_1 = block.load %X_bmk
   // CHECK-NEXT:         %y_1 = block.load %Y_bnk
   // CHECK-NEXT:         %s = block.dot %x_1, %y_1 acc f32 : !block.block<M x K x f32>, !block.block<N x K x f32>
   // CHECK-NEXT:         %s_1 = block.store %s : !block.block<M x N x f32>
@@ -20,11 +20,11 @@ func.func @split_heads(%x: tensor<200x128xf32>, %y: tensor<200x128xf32>) -> tens
   // CHECK-NEXT:       %s_3 = block.store %s_2 : !block.block<M x N x f32>
   // CHECK-NEXT:       block.yield %s_3
   // CHECK-NEXT:     }
-  // CHECK-NEXT:     block.yield %S_mb
+  // CHECK-NEXT:     block.yield %S_bm
   // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %S_m
+  // CHECK-NEXT:   block.yield %S_b
   // CHECK-NEXT: }
-  // CHECK-NEXT: %s_4 = block.assemble %S [B, M, N] : !block.list<M, B, N, block<M x N x f32>> -> tensor<4x200x200xf32>
+  // CHECK-NEXT: %s_4 = block.assemble %S [B, M, N] : !block.list<B, M, N, block<M x N x f32>> -> tensor<4x200x200xf32>
   // CHECK-NEXT: func.return %s_4
   %a = array.reshape %x : tensor<200x128xf32> -> tensor<200x4x32xf32>
   %q = array.transpose %a perm [1, 0, 2] : tensor<200x4x32xf32> -> tensor<4x200x32xf32>

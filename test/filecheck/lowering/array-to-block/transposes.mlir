@@ -74,10 +74,10 @@ func.func @of_a_result(%x: tensor<200x64xf32>, %w: tensor<200x48xf32>) -> tensor
 // CHECK-LABEL: func.func @returned(
 // CHECK-SAME: block.dims = {N = #block.dim<200>, M = #block.dim<64>}
 func.func @returned(%x: tensor<200x64xf32>) -> tensor<64x200xf32> {
-  // CHECK-NEXT: %X = block.partition %x [N, M] : tensor<200x64xf32> -> !block.list<M, N, block<N x M x f32>>
-  // CHECK-NEXT: %E = block.map @M (%X_m = %X) -> (stack)
-  // CHECK-NEXT:   %E_m = block.map @N (%X_mn = %X_m) -> (stack)
-  // CHECK-NEXT:     %x_1 = block.load %X_mn
+  // CHECK-NEXT: %X = block.partition %x [N, M] : tensor<200x64xf32> -> !block.list<N, M, block<N x M x f32>>
+  // CHECK-NEXT: %E = block.map @N (%X_n = %X) -> (stack)
+  // CHECK-NEXT:   %E_n = block.map @M (%X_nm = %X_n) -> (stack)
+  // CHECK-NEXT:     %x_1 = block.load %X_nm
   // CHECK-NEXT:     %e = block.elementwise (%x_2 = %x_1) : !block.block<N x M x f32> -> !block.block<N x M x f32> {
   // CHECK-NEXT:       %0 = math.exp %x_2 : f32
   // CHECK-NEXT:       block.yield %0
@@ -85,9 +85,9 @@ func.func @returned(%x: tensor<200x64xf32>) -> tensor<64x200xf32> {
   // CHECK-NEXT:     %e_1 = block.store %e : !block.block<N x M x f32>
   // CHECK-NEXT:     block.yield %e_1
   // CHECK-NEXT:   }
-  // CHECK-NEXT:   block.yield %E_m
+  // CHECK-NEXT:   block.yield %E_n
   // CHECK-NEXT: }
-  // CHECK-NEXT: %t = block.assemble %E [M, N] : !block.list<M, N, block<N x M x f32>> -> tensor<64x200xf32>
+  // CHECK-NEXT: %t = block.assemble %E [M, N] : !block.list<N, M, block<N x M x f32>> -> tensor<64x200xf32>
   // CHECK-NEXT: func.return %t
   %e = array.elementwise (%p = %x) : tensor<200x64xf32> -> tensor<200x64xf32> {
     %z = math.exp %p : f32

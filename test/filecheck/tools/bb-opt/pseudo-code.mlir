@@ -1,6 +1,6 @@
 // RUN: bb-opt %s --pseudo-code | filecheck %s --strict-whitespace --match-full-lines
 // RUN: bb-opt %s -p array-to-block --pseudo-code | filecheck %s --check-prefix=BLOCKS --strict-whitespace --match-full-lines
-// RUN: bb-opt %s -p array-to-block,cse --pseudo-code --print-between-passes 2>&1 >/dev/null | filecheck %s --check-prefix=BETWEEN
+// RUN: bb-opt %s -p array-to-block,cse --pseudo-code --print-between-passes 2>&1 | filecheck %s --check-prefix=BETWEEN
 // RUN: bb-opt %s --split-input-file --pseudo-code | filecheck %s
 
 // All functions of a program, with a blank line between them.

@@ -1,0 +1,103 @@
+"""Checking one application of a law on every item of a program.
+
+Comparing results alone misses errors that cancel. A probe, an opaque operation without users, follows each
+operation that makes an item, and sees what takes the place of that item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from bb.dialects import block
+from bb.dialects.verification import verify
+from bb.passes.rules.law import AnyLaw
+from bb.runtime.block_interpreter import Value
+from block_evaluation import Array, difference
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.pattern_rewriter import PatternRewriter
+
+TOLERANCE = 1e-9
+PROBE = "probe"
+
+Evaluation = Callable[[FuncOp, "Probes"], Sequence[Value]]
+"""Gives the results of a function, with the probes that it calls."""
+
+
+class Probes:
+    """What the items of a program are, each time that they are computed."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, list[Array]] = {}
+
+    def __call__(self, item: Array, number: int) -> Array:
+        self.seen.setdefault(number, []).append(np.array(item))
+        return item
+
+
+def copy_of(function: FuncOp) -> FuncOp:
+    """A copy in a module of its own."""
+    copy = function.clone()
+    ModuleOp([copy])
+    return copy
+
+
+def with_probes(function: FuncOp) -> FuncOp:
+    """A copy of a function in which an opaque operation without users follows each maker of a local item."""
+    copy = copy_of(function)
+    made = [
+        (op, result)
+        for op in copy.walk()
+        for result in op.results
+        if block.is_local(result.type) and not isinstance(op, block.LoadOp)
+    ]
+    for number, (op, item) in enumerate(made):
+        probe = block.CustomOp(PROBE, [item], [item.type])
+        probe.attributes["number"] = IntegerAttr(number, i64)
+        assert op.parent is not None
+        op.parent.insert_op_after(probe, op)
+    return copy
+
+
+def observations(function: FuncOp, evaluation: Evaluation) -> dict[int, Sequence[Value]]:
+    """What each probe saw, and the results under -1."""
+    probes = Probes()
+    results = evaluation(function, probes)
+    return {**probes.seen, -1: results}
+
+
+def applicable(law: AnyLaw, function: FuncOp) -> Iterator[tuple[int, int]]:
+    """The sites at which a law applies: the number of the operation, and of the site there."""
+    for position, op in enumerate(function.walk()):
+        if isinstance(op, law.anchors):
+            for index, site in enumerate(law.sites(op)):
+                if all(check.holds for check in law.checks(site)):
+                    yield position, index
+
+
+def apply_at(law: AnyLaw, function: FuncOp, position: int, index: int) -> None:
+    op = list(function.walk())[position]
+    site = list(law.sites(op))[index]
+    law.rewrite(op, site, PatternRewriter(op))
+
+
+def assert_applications_keep_items(
+    laws: Sequence[type[AnyLaw]], function: FuncOp, evaluation: Evaluation
+) -> int:
+    """Fail unless each law, at each place, changes no item and leaves a valid program; gives their number."""
+    count = 0
+    probed = with_probes(function)
+    expected = observations(probed, evaluation)
+    for law_class in laws:
+        law = law_class()
+        for position, index in list(applicable(law, probed)):
+            count += 1
+            copy = copy_of(probed)
+            apply_at(law, copy, position, index)
+            verify(copy.get_toplevel_object())
+            actual = observations(copy, evaluation)
+            assert actual.keys() == expected.keys(), law.title()
+            for number, wanted in expected.items():
+                assert difference(actual[number], wanted) <= TOLERANCE, law.title()
+    return count
