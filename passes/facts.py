@@ -75,17 +75,48 @@ def _reduced_before(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def computed_from(value: SSAValue, source: SSAValue) -> bool:
-    """Whether `source` is among what a value is computed from, through operators of the bodies around it."""
+    """Whether `source` is among what a value is computed from, through operators and through lists.
+
+    That it looks through lists makes the answer the same before and after maps are fused.
+    """
+    source = _origin(source)
     pending, seen = [value], set[SSAValue]()
     while pending:
-        current = pending.pop()
+        current = _origin(pending.pop())
         if current is source:
             return True
-        if current not in seen:
-            seen.add(current)
-            if isinstance(current.owner, Operation):
-                pending.extend(current.owner.operands)
+        if current in seen:
+            continue
+        seen.add(current)
+        owner = current.owner
+        if isinstance(owner, block.MapOp):
+            pending.append(_yielded(owner, current))
+        elif isinstance(owner, Operation):
+            pending.extend(owner.operands)
     return False
+
+
+def _yielded(map_: block.MapOp, result: SSAValue) -> SSAValue:
+    return map_.yield_op.arguments[map_.results.index(result)]  # pyright: ignore[reportArgumentType]
+
+
+def _origin(value: SSAValue) -> SSAValue:
+    """The item that was stored, where a value was loaded from a list that a map stacks; else the list."""
+    while True:
+        owner = value.owner
+        match owner:
+            case block.LoadOp() | block.StoreOp():
+                value = owner.source
+            case block.MapOp() if not kind_of(value).reduces:  # pyright: ignore[reportOptionalMemberAccess]
+                value = _yielded(owner, value)
+            case Block():
+                user = owner.parent_op()
+                if not isinstance(user, block.MapOp):
+                    return value
+                assert isinstance(value, BlockArgument)
+                value = user.inputs[value.index]
+            case _:
+                return value
 
 
 def kind_of(value: SSAValue) -> block.Kind | None:

@@ -1,10 +1,11 @@
 """Phase 2 of fusion: laws to a fixpoint.
 
-Order matters in three places: whole dims are inlined before anything else, for the delicate laws ask which maps
-there are; consecutive maps are fused when the other laws have done what they can, for a scale or shift that could
-have travelled with a list would tie its producer to what the consumer waits for; and siblings are fused last, when
-nothing else fires anywhere, for the merged map can stand in the way of a consecutive fusion. Everything else
-reaches one normal form in any order (a test shows it with random orders).
+Order matters in few places. Whole dims are inlined before anything else, for the delicate laws ask which maps there
+are. Consecutive maps are fused when the other laws have done what they can, for a scale or shift that could have
+travelled with a list would tie its producer to what the consumer waits for. Scales leave products after that, for
+they ask what the other factor is computed from. Siblings are fused last, when nothing else fires anywhere, for the
+merged map can stand in the way of a consecutive fusion. Everything else reaches one normal form in any order (a test
+shows it with random orders).
 
 A worklist holds the operations that something near has changed; a sweep over all operations at the end makes
 sure that nothing was missed.
@@ -30,7 +31,7 @@ from .rules.fuse_consecutive_maps import FuseConsecutiveMaps
 from .rules.fuse_sibling_maps import FuseSiblingMaps
 from .rules.inline_whole_dim import InlineWholeDim
 from .rules.law import AnyLaw, Auditor, Law, Observer
-from .rules.table import freely_ordered_laws
+from .rules.table import freely_ordered_laws, late_laws
 
 REACH = 4
 """How many users away from a change a law may look at it; a sweep catches what lies further."""
@@ -135,6 +136,7 @@ class Normalizer:
             random.shuffle(laws)
         self._first = InlineWholeDim(self.facts, tee)
         self._cse = Cse(self.facts, tee)
+        self._late: list[AnyLaw] = [law(self.facts, tee) for law in late_laws()]
         self._consecutive = FuseConsecutiveMaps(self.facts, tee)
         self._siblings = FuseSiblingMaps(self.facts, tee)
         for pattern in extra:
@@ -166,11 +168,11 @@ class Normalizer:
             self._drain()
         while True:
             self._settle()
-            if not self._fuse_siblings():
+            if not self._fire_late() and not self._fuse_siblings():
                 return self.firings
 
     def _settle(self) -> None:
-        """Everything but siblings, to a fixpoint."""
+        """Everything but late laws and siblings, to a fixpoint."""
         while True:
             for op in items_and_maps(self.function):
                 self._worklist.push(op)
@@ -179,6 +181,16 @@ class Normalizer:
             if not fired:
                 return
             self._drain()
+
+    def _fire_late(self) -> bool:
+        """Apply the laws that waited, one after the other, with everything that follows nearby."""
+        fired = False
+        for op in list(items_and_maps(self.function)):
+            laws = [law for law in self._late if isinstance(op, law.anchors)]
+            while laws and op.parent is not None and self._try(op, laws):
+                fired = True
+                self._drain()
+        return fired
 
     def _fuse_siblings(self) -> bool:
         """Fuse siblings, one pair after the other, with everything that follows nearby."""
@@ -194,7 +206,7 @@ class Normalizer:
         while True:
             if (op := self._worklist.pop()) is not None:
                 patterns = self._patterns_for(op)
-                if isinstance(op, block.MapOp):
+                if isinstance(op, block.MapOp) and any(isinstance(v.owner, block.MapOp) for v in op.operands):
                     self._maps.push(op)
             elif (op := self._maps.pop()) is not None:
                 patterns = [self._consecutive]

@@ -50,6 +50,7 @@ class Padding:
 
     dims: Mapping[str, block.DimAttr]
     _known: dict[tuple[SSAValue, str], Fill] = field(default_factory=dict[tuple[SSAValue, str], Fill])
+    _first: dict[tuple[SSAValue, str], bool] = field(default_factory=dict[tuple[SSAValue, str], bool])
 
     def of(self, value: SSAValue, dim: str) -> Fill | None:
         """What the padding of an item along a dim holds; None where the item has no axis over it, or no
@@ -58,10 +59,30 @@ class Padding:
         type = value.type
         if not isinstance(type, block.ItemType) or dim not in type.dims or not is_ragged(self.dims[dim]):
             return None
+        if self._is_first(value, dim):
+            return None
         known = self._known.get((value, dim))
         if known is None:
             self._known[value, dim] = ANYTHING  # until it is known otherwise
             known = self._known[value, dim] = self._find(value, dim)
+        return known
+
+    def _is_first(self, value: SSAValue, dim: str) -> bool:
+        """Whether an item is made of first blocks along a dim: these are full, a block being no larger than its
+        dim.
+        """
+        known = self._first.get((value, dim))
+        if known is None:
+            self._first[value, dim] = False
+            owner = value.owner
+            if isinstance(owner, Block | block.MapOp | block.ReduceOp):
+                return False
+            if isinstance(owner, block.FirstOp):
+                known = isinstance(owner.list.type, block.ListType) and dim == owner.list.type.dim.data
+            else:
+                over = [operand for operand in owner.operands if dim in _dims(operand)]
+                known = bool(over) and all(self._is_first(operand, dim) for operand in over)
+            self._first[value, dim] = known
         return known
 
     def _find(self, value: SSAValue, dim: str) -> Fill:
@@ -231,8 +252,7 @@ def _number(op: arith.ConstantOp) -> float | None:
 
 
 def _dims(value: SSAValue) -> tuple[str, ...]:
-    assert isinstance(value.type, block.ItemType)
-    return value.type.dims
+    return value.type.dims if isinstance(value.type, block.ItemType) else ()
 
 
 def is_remainder_mask(op: arith.SelectOp, dim: str) -> bool:

@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import block
+from ..dialects.scalar import EXACT_ATTRIBUTE
 
 _COMMUTATIVE = (block.AddOp, block.MulOp)
 
@@ -94,9 +95,8 @@ def _scalar_structure(op: block.ElementwiseOp, exact: bool) -> Hashable:
     structure: list[Hashable] = []
     for index, inner in enumerate(op.body.block.ops):
         operands = tuple(numbers[value] for value in inner.operands)
-        structure.append(
-            (inner.name, operands, *sorted(inner.properties.items()), *sorted(inner.attributes.items()))
-        )
+        attributes = [pair for pair in inner.attributes.items() if exact or pair[0] != EXACT_ATTRIBUTE]
+        structure.append((inner.name, operands, *sorted(inner.properties.items()), *sorted(attributes)))
         for result in inner.results:
             numbers[result] = index
     return tuple(structure)

@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from xdsl.ir import Operation
 
+from ..dialects.diagnostics import OpError
 from .block_interpreter import Value
 from .scalar_semantics import Array
+
+
+class ChangedValue(OpError):
+    """A pass or rule changed what a program computes; the message, one sentence, names it."""
+
+    def __init__(self, op: Operation, message: str):
+        super().__init__(op, message)
+        self.message = message
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from xdsl.utils.hints import isa
 from ..dialects import block
 from ..dialects.array import DYNAMIC
 from ..dialects.array import CustomOp as ArrayCustomOp
-from ..dialects.diagnostics import OpError, OpWarning
+from ..dialects.diagnostics import OpWarning
 from ..dialects.scalar import is_float
 from ..lowering.pipelines import Callback, PassPipeline
 from ..passes.block_apply import BlockApplyPass
@@ -32,7 +32,7 @@ from ..passes.rules.law import AnyLaw, Auditor, Check
 from ..passes.stabilize.needs import has_work
 from .array_interpreter import Callback as Opaque
 from .audit import Audit, Reference, Settings
-from .differences import difference
+from .differences import ChangedValue, difference
 from .inputs import arguments_of, extents_by_name, random_inputs, result_names
 from .interpreter import InputError, InterpreterError, interpret, public_functions
 from .scalar_semantics import Array
@@ -89,7 +89,7 @@ class VerifyEach:
                 self._skip(function, f"{error}")
 
     def check(self, step: ModulePass, module: ModuleOp) -> None:
-        """Compare a program with itself before the first pass. Raises OpError for a changed result."""
+        """Compare a program with itself before the first pass. Raises ChangedValue for a changed result."""
         for function in public_functions(module):
             name = function.sym_name.data
             source = source_name(function)
@@ -101,7 +101,7 @@ class VerifyEach:
             for trial in self.trials[source]:
                 message = self._changed(module, function, trial)
                 if message is not None:
-                    raise OpError(
+                    raise ChangedValue(
                         function, f"pass '{step.name}' changes what @{name} gives for {trial.kind}: {message}"
                     )
 
@@ -127,7 +127,8 @@ class VerifyEach:
         if name not in self._failed:
             self._failed.add(name)
             warnings.warn(
-                OpWarning(function, f"@{name} is not checked by --verify-each: {reason}"), stacklevel=2
+                OpWarning(function, f"'func.func' @{name} is not checked by --verify-each: {reason}"),
+                stacklevel=2,
             )
 
     # Rewrites
@@ -238,15 +239,14 @@ def _run(module: ModuleOp, function: FuncOp, inputs: Sequence[Array]) -> list[Ar
 
 
 def block_sizes(function: FuncOp) -> dict[str, int]:
-    """Sizes for the dims whose block size is open: about three blocks, the last shorter if possible."""
+    """Sizes for the dims whose block size is open: a full block and a shorter one if possible."""
     sizes: dict[str, int] = {}
     for name, dim in (block.declared_dims(function) or {}).items():
         extent = dim.static_extent
         if extent is None:
             sizes[name] = 3
         else:
-            size = max(1, -(-extent // 3))
-            sizes[name] = size + (extent % size == 0 and extent > size > 1)
+            sizes[name] = -(-2 * extent // 3)
     return sizes
 
 

@@ -48,9 +48,12 @@ class DropUnusedMapResults(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:
-        kept = op.with_pivots(index for index, result in enumerate(op.results_) if result.uses)
-        if not kept or len(kept) == len(op.results_):
+        used = [index for index, result in enumerate(op.results) if result.uses]
+        if not used or len(used) == len(op.results):
             return  # a map without any used result is dead as a whole
+        kept = op.with_pivots(used)
+        if len(kept) == len(op.results):
+            return
         last = op.yield_op
         values = [last.arguments[index] for index in kept]
         rewriter.replace(last, type(last)(*values))

@@ -143,14 +143,14 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         """Some results, in order, with the maxima that sums among them are relative to: a sum owns its
         maximum.
         """
-        kept = set(results)
-        kept |= {pivot for index in kept if (pivot := self.result_pivots[index]) is not None}
+        kept, pivots = set(results), self.result_pivots
+        kept |= {pivot for index in kept if (pivot := pivots[index]) is not None}
         return sorted(kept)
 
     def pivots_among(self, kept: Sequence[int]) -> list[int | None]:
         """The pivots of a map that only has the results `kept`, which `with_pivots` gave."""
-        pivots = (self.result_pivots[index] for index in kept)
-        return [None if pivot is None else kept.index(pivot) for pivot in pivots]
+        pivots = self.result_pivots
+        return [None if (pivot := pivots[index]) is None else kept.index(pivot) for index in kept]
 
     @property
     def yield_op(self) -> YieldOp:

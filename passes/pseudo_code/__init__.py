@@ -4,6 +4,9 @@ An index stands for the indices of one block: in `for n in N`, n is one block of
 is a block of k, and `where(n <= m, s, -inf)` compares the indices of elements. A dim without an index stands
 for all its elements. `dot(a, b)` is a·bᵀ. `forall` loops are free of order; `load` and `store` are the only
 moves between global and local memory.
+
+A sum that is noted as "multiples of exp(t)" holds how many: adding s * exp(u) to it adds s * exp(u - t), and
+what it holds is rescaled where the maximum t grows.
 """
 
 from __future__ import annotations

@@ -74,6 +74,8 @@ class Law(RewritePattern, ABC, Generic[SiteT]):
     """Whether the law removes a list or a map, so that an extension that leads to it is worth keeping."""
     delicate: ClassVar[bool] = False
     """Whether the law can cancel numerically and therefore fires on demand only."""
+    late: ClassVar[bool] = False
+    """Whether a side condition looks at what fusion brings together, so that the law must wait for it."""
 
     def __init__(
         self,

@@ -34,15 +34,21 @@ class Summed:
         return owner if isinstance(owner, Operation) and owner.parent is self.map.body.block else None
 
 
-def summed_results(op: Operation) -> Iterator[Summed]:
-    """The summed results of a map that somebody uses; a sum relative to a maximum weighs each iteration by
-    another factor.
+def summed_results(op: Operation, operators: tuple[type[Operation], ...] = ()) -> Iterator[Summed]:
+    """The summed results of a map that somebody uses and, if given, that one of `operators` in the body makes.
+
+    A sum relative to a maximum is none of them: it weighs each iteration by another factor.
     """
     assert isinstance(op, block.MapOp)
-    plain = zip(op.result_kinds, op.result_pivots, op.yield_op.arguments, strict=True)
-    for index, (kind, pivot, value) in enumerate(plain):
-        if kind is Kind.Sum and pivot is None and op.results[index].uses:
-            yield Summed(op, index, value)
+    kinds, arguments = op.kinds.data, op.yield_op.operands
+    for index, (kind, value) in enumerate(zip(kinds, arguments, strict=True)):
+        owner = value.owner
+        if kind.data is not Kind.Sum or (operators and not isinstance(owner, operators)):
+            continue
+        if op.results[index].uses and op.result_pivots[index] is None:
+            site = Summed(op, index, value)
+            if not operators or site.producer is owner:
+                yield site
 
 
 class _OutOfSum(Law[Summed]):
@@ -55,9 +61,7 @@ class _OutOfSum(Law[Summed]):
     operators: tuple[type[Operation], ...]
 
     def sites(self, op: Operation) -> Iterator[Summed]:
-        for site in summed_results(op):
-            if isinstance(site.producer, self.operators):
-                yield site
+        return summed_results(op, self.operators)
 
 
 def _sums(

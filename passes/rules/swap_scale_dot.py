@@ -118,6 +118,7 @@ class ProductOfScale(Law[_ScaledFactor]):
         "once": "the other factor does not depend on the vector, so that no power of it comes out"
     }
     anchors = (block.MulOp,)
+    late = True
 
     def sites(self, op: Operation) -> Iterator[_ScaledFactor]:
         assert isinstance(op, block.MulOp)

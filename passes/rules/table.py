@@ -43,7 +43,12 @@ _FREELY_ORDERED = (
 
 def freely_ordered_laws() -> list[type[AnyLaw]]:
     """The laws of phase 2 that may be tried in any order."""
-    return [law for module in _FREELY_ORDERED for law in module.LAWS]
+    return [law for module in _FREELY_ORDERED for law in module.LAWS if not law.late]
+
+
+def late_laws() -> list[type[AnyLaw]]:
+    """The laws of phase 2 that wait until consecutive maps are fused."""
+    return [law for module in _FREELY_ORDERED for law in module.LAWS if law.late]
 
 
 def all_laws() -> list[type[AnyLaw]]:

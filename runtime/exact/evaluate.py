@@ -28,7 +28,7 @@ MOST_CALLS = 50
 
 @dataclass
 class Program:
-    """A function to evaluate, without composite array operations; `module` has the functions that it calls."""
+    """A function without composite array operations; `module` has the functions that it calls."""
 
     function: FuncOp
     module: ModuleOp | None

@@ -158,7 +158,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "math.floor": _opaque("floor"),
     "math.ceil": _opaque("ceil"),
 }
-"""Operations that take numbers and give one. Others are among `_OTHERS`, or work on integers alone."""
+"""Operations that take numbers and give one. The others are in `OTHERS`, or work on integers alone."""
 
 # The bits say what holds if the first operand is smaller, equal, or larger; no number is unordered.
 _SMALLER, _EQUAL, _LARGER = 1, 2, 4
@@ -204,13 +204,14 @@ def _to_integers(field: Field, op: Operation, x: Residues) -> Whole:
     return Whole(to_dtype((keys >> np.uint64(56)).astype(np.int64), dtype), unknown)
 
 
-_OTHERS: Mapping[str, Callable[..., Value]] = {
+OTHERS: Mapping[str, Callable[..., Value]] = {
     "arith.cmpf": _compare,
     "arith.select": _select,
     "arith.sitofp": _from_integers,
     "arith.uitofp": _from_integers,
     "arith.fptosi": _to_integers,
 }
+"""Operations on numbers and integers together."""
 
 
 def evaluate_scalar(field: Field, op: Operation, operands: Sequence[Value]) -> Value:
@@ -219,8 +220,8 @@ def evaluate_scalar(field: Field, op: Operation, operands: Sequence[Value]) -> V
         return _constant(field, op)
     if op.name in MEANINGS:
         return MEANINGS[op.name](field, *operands)
-    if op.name in _OTHERS:
-        return _OTHERS[op.name](field, op, *operands)
+    if op.name in OTHERS:
+        return OTHERS[op.name](field, op, *operands)
     whole = [value for value in operands if isinstance(value, Whole)]
     if len(whole) != len(operands) or is_float(op.results[0].type):
         raise InterpreterError(f"'{op.name}' has no meaning in the exact check", op)

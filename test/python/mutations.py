@@ -36,11 +36,14 @@ def mutants(
         for number, (label, _) in enumerate(faults(op)):
             if kinds is None or label in kinds:
                 by_kind.setdefault(label, []).append((index, number))
-    for places in by_kind.values():
-        random.shuffle(places)
+    order = sorted(by_kind)
+    random.shuffle(order)
+    for label in order:
+        random.shuffle(by_kind[label])
     found: list[Mutant] = []
     while len(found) < count and any(by_kind.values()):
-        for label, places in sorted(by_kind.items()):
+        for label in order:
+            places = by_kind[label]
             if places and len(found) < count:
                 index, number = places.pop()
                 copy = function.clone()

@@ -144,6 +144,8 @@ FUNCTIONS: dict[str, Any] = {name: broadcast(function) for name, function in UNA
     "NEST": product,
     "FOLD": fold,
     "PER": per_element,
+    "UNITS": broadcast(lambda value, exponent: value * np.exp(-exponent)),
+    "full_like": broadcast(lambda like, value: np.full_like(like, value)),
 }
 ARRAYS: dict[str, Any] = {
     "array_reshape": np.reshape,
@@ -267,9 +269,9 @@ def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[
             shape = [prod(extents.get(dim, 1) for dim in axis.split("*")) for axis in axes]
             machine.arrays[name] = np.full(shape, np.nan)
     variables = FUNCTIONS | {"load": machine.load, "store": machine.store, "BLOCKS": machine.blocks}
+    variables["FIRST"] = lambda dim: next(machine.blocks(dim))
     translator, code = _Translator(extents), list[str]()
-    for line in body.splitlines():
-        line = line.partition("  //")[0]
+    for line in _with_units(body.splitlines()):
         if "array." in line or re.fullmatch(r"\w+ += \w+\[[\d:, ]+\]", line):
             exec("\n".join(code), variables)
             code.clear()
@@ -284,6 +286,21 @@ def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[
             code.append(translator.line(line))
     exec("\n".join(code), variables)
     return [machine.assembled(name) for name, _ in results]
+
+
+def _with_units(lines: Sequence[str]) -> Iterator[str]:
+    """The lines without notes; sums in units of an exponential are divided by it after their loop."""
+    open_loops: list[tuple[int, list[str]]] = []
+    for line in (*lines, ""):
+        depth = len(line) - len(line.lstrip())
+        while open_loops and depth <= open_loops[-1][0]:
+            yield from open_loops.pop()[1]
+        line, _, notes = line.partition("  // ")
+        relative = re.findall(r"([\w, ]+): multiples of exp\((\w+)\)", notes)
+        if relative:
+            names = [(name, top) for sums, top in relative for name in sums.strip().split(", ")]
+            open_loops.append((depth, [f"{' ' * depth}{name} = UNITS({name}, {top})" for name, top in names]))
+        yield line
 
 
 def _extents(where: str) -> tuple[dict[str, int], set[str]]:
@@ -339,6 +356,8 @@ class _Translator:
     def _axis(self, text: str) -> str:
         if text == "0":
             return "[]"
+        if text.startswith("first "):
+            return f"[({text[6:]!r}, FIRST({text[6:]!r}))]"
         dims = [(self.dims.get(part, part), part if part in self.dims else None) for part in text.split("*")]
         return f"[{', '.join(f'({dim!r}, {index})' for dim, index in dims)}]"
 

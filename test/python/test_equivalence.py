@@ -9,8 +9,10 @@ from pathlib import Path
 import bb
 import numpy as np
 import pytest
+from bb.dialects.scalar import SCALAR_OPS
 from bb.runtime.exact.field import Field
 from bb.runtime.exact.hashing import number_of
+from bb.runtime.exact.scalar import MEANINGS, OTHERS
 from bb.runtime.exact.tables import (
     CHAIN,
     exponentials,
@@ -19,7 +21,7 @@ from bb.runtime.exact.tables import (
     moduli,
     reciprocals,
 )
-from example_programs import EXAMPLES_DIR
+from example_programs import EXAMPLES_DIR, resized
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
@@ -409,7 +411,20 @@ def test_attention_at_its_own_extents_in_both_forms():
     assert bb.equivalent(core, blocks)
 
 
+def test_16_bit_programs_with_casts():
+    text, _ = resized("attention_causal", {"H": 2, "S": 8, "D": 5}, "bf16")
+    stable = "array-decompose,array-to-block,block-fuse,block-stabilize"
+    assert bb.equivalent(text, bb.PassPipeline(stable).run(bb.parse(text)))
+
+
 # Below the surface
+
+
+def test_every_scalar_operation_has_a_meaning():
+    of_integers = {name for name in SCALAR_OPS if name.endswith(("i", "xor", "extui", "index_cast"))}
+    of_integers = (of_integers | {"arith.constant"}) - {"arith.fptosi"}
+    assert {*MEANINGS, *OTHERS} | of_integers == SCALAR_OPS
+    assert not {*MEANINGS, *OTHERS} & of_integers
 
 
 def test_verdicts_are_the_same_in_every_process():

@@ -22,7 +22,8 @@ from xdsl.dialects.func import FuncOp
 GOLDEN_DIR = Path(__file__).parent / "golden" / "pseudo_code"
 FILECHECK_DIR = Path(__file__).resolve().parents[1] / "filecheck"
 ARRAYS, NESTS, FUSED = "", "array-decompose,array-to-block", "array-decompose,array-to-block,block-fuse"
-STAGES = {"arrays": ARRAYS, "nests": NESTS, "fused": FUSED}
+STABLE = f"{FUSED},block-stabilize"
+STAGES = {"arrays": ARRAYS, "nests": NESTS, "fused": FUSED, "stable": STABLE}
 WIDEST = 110
 CALM = settings(suppress_health_check=list(HealthCheck), deadline=None)
 
@@ -61,7 +62,7 @@ def test_every_example_prints(case: Case, stage: str) -> None:
     assert pseudo_code(function, ascii=True).isascii()
 
 
-@pytest.mark.parametrize("stage", ["nests", "fused"])
+@pytest.mark.parametrize("stage", ["nests", "fused", "stable"])
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_text_of_examples_gives_their_values(case: Case, stage: str) -> None:
     arrays = case.inputs()

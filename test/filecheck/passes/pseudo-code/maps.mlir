@@ -155,3 +155,51 @@ func.func @views_of_lists(%x: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6x4
   %z = block.assemble %Z [M, N, K] : !block.list<K, M, N, block<M x N x f32>> -> tensor<4x6x4xf32>
   func.return %y, %z : tensor<4x6xf32>, tensor<4x6x4xf32>
 }
+
+// A sum that is relative to a maximum is kept in multiples of its exponential; the first block of a list has a place.
+//       CHECK:relative(x[M, N], v[K]) -> (y[M], z[M, K])
+//  CHECK-NEXT:    where M = 8, N = K = 6
+// CHECK-EMPTY:
+//  CHECK-NEXT:forall m in M:
+//  CHECK-NEXT:    forall k in K:
+//  CHECK-NEXT:        v = load v[k]
+//  CHECK-NEXT:        top = -inf
+//  CHECK-NEXT:        total = weighted = 0
+//  CHECK-NEXT:        for n in N:  // total, weighted: multiples of exp(top)
+//  CHECK-NEXT:            b         = load x[m, n]
+//  CHECK-NEXT:            t         = row_max(b)
+//  CHECK-NEXT:            s         = row_sum(b)
+//  CHECK-NEXT:            total    += s * exp(t)
+//  CHECK-NEXT:            weighted += row_scale(outer(s, v), exp(t))
+//  CHECK-NEXT:            top       = max(top, t)
+//  CHECK-NEXT:        store z[m, k] = row_shift(row_scale(weighted, total), top)
+//  CHECK-NEXT:    store y[m] = row_max(load x[m, first N])
+func.func @relative(%x: tensor<8x6xf32>, %v: tensor<6xf32>) -> (tensor<8xf32>, tensor<8x6xf32>)
+    attributes {block.dims = {M = #block.dim<8>, N = #block.dim<6>, K = #block.dim<6>}} {
+  %X = block.partition %x [M, N] : tensor<8x6xf32> -> !block.list<M, N, block<M x N x f32>>
+  %V = block.partition %v [K] : tensor<6xf32> -> !block.list<K, vector<K x f32>>
+  %Y, %Z = block.map @M (%Xm = %X) -> (stack, stack) : !block.list<M, N, block<M x N x f32>> {
+    %first = block.first %Xm : !block.list<N, block<M x N x f32>>
+    %f = block.load %first : !block.block<M x N x f32, global>
+    %m = block.row_max %f : !block.block<M x N x f32>
+    %Zm = block.map @K (%Vk = %V) -> (stack) : !block.list<K, vector<K x f32>> {
+      %v_1 = block.load %Vk : !block.vector<K x f32, global>
+      %top, %total, %weighted = block.map @N (%Xmn = %Xm) -> (max, sum rel 0, sum rel 0) : !block.list<N, block<M x N x f32>> {
+        %b = block.load %Xmn : !block.block<M x N x f32, global>
+        %t = block.row_max %b : !block.block<M x N x f32>
+        %s = block.row_sum %b acc f32 : !block.block<M x N x f32>
+        %w = block.outer %s, %v_1 : !block.vector<M x f32>, !block.vector<K x f32>
+        block.yield %t, %s, %w : !block.vector<M x f32>, !block.vector<M x f32>, !block.block<M x K x f32>
+      }
+      %z = block.row_scale %weighted, %total : !block.block<M x K x f32>, !block.vector<M x f32>
+      %zz = block.row_shift %z, %top : !block.block<M x K x f32>, !block.vector<M x f32>
+      %zs = block.store %zz : !block.block<M x K x f32>
+      block.yield %zs : !block.block<M x K x f32, global>
+    }
+    %ms = block.store %m : !block.vector<M x f32>
+    block.yield %ms, %Zm : !block.vector<M x f32, global>, !block.list<K, block<M x K x f32>>
+  }
+  %y = block.assemble %Y [M] : !block.list<M, vector<M x f32>> -> tensor<8xf32>
+  %z = block.assemble %Z [M, K] : !block.list<M, K, block<M x K x f32>> -> tensor<8x6xf32>
+  func.return %y, %z : tensor<8xf32>, tensor<8x6xf32>
+}

@@ -9,7 +9,7 @@
 // CHECK-NEXT:  1  fuse-map-reduction         reduced while made: %max at [M]{{ +}}469 -> {{[0-9]+}} kB
 // CHECK:       exp-of-shift               shift out of exp: %exp at [M][N]
 // CHECK:       = 1 nest, 1 intermediate list private to an iteration; 12 loads and 12 stores move 230 kB;
-// CHECK:       To snapshot 1: make %exp a second time, in the map over N that reads it (kept: a structural law
+// CHECK:       To snapshot 1: make %exp a second time, in the map over N (kept: a structural law
 // CHECK:       split-map                  made a second time: %Probs_m at [M][N]
 // CHECK-NEXT:  fuse-consecutive-maps
 // CHECK-NEXT:  = 1 nest, 0 intermediate lists; 12 loads and 6 stores move 173 kB;
