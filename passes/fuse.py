@@ -176,11 +176,9 @@ class BlockFusePass(ModulePass):
                 return [min(snapshots, key=lambda snapshot: snapshot.cost)]
             case _:
                 if self.snapshot >= len(snapshots):  # pyright: ignore[reportOperatorIssue]
-                    count = len(snapshots)
-                    raise OpError(
-                        function,
-                        f"there is no snapshot {self.snapshot}, only {count} were found (0 to {count - 1})",
-                    )
+                    last = len(snapshots) - 1
+                    found = f"{last + 1} were found (0 to {last})" if last else "snapshot 0 was found"
+                    raise OpError(function, f"there is no snapshot {self.snapshot}, only {found}")
                 return [snapshots[self.snapshot]]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
     def _retrace(

@@ -68,9 +68,7 @@ class Padding:
         return known
 
     def _is_first(self, value: SSAValue, dim: str) -> bool:
-        """Whether an item is made of first blocks along a dim: these are full, a block being no larger than its
-        dim.
-        """
+        """Whether an item is made of first blocks along a dim, which are full: no block exceeds its dim."""
         known = self._first.get((value, dim))
         if known is None:
             self._first[value, dim] = False

@@ -5,8 +5,8 @@ is a block of k, and `where(n <= m, s, -inf)` compares the indices of elements. 
 for all its elements. `dot(a, b)` is a·bᵀ. `forall` loops are free of order; `load` and `store` are the only
 moves between global and local memory.
 
-A sum that is noted as "multiples of exp(t)" holds how many: adding s * exp(u) to it adds s * exp(u - t), and
-what it holds is rescaled where the maximum t grows.
+A sum that is noted as "in units of exp(t)" is relative to the maximum t: where the maximum grows, what the
+sum holds fades, and what is added is brought to the new unit, so that -inf - -inf never arises.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -9,14 +10,17 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block
 from .expressions import (
+    ONE,
     Call,
     Expr,
+    Infix,
     Name,
     PerElement,
     Product,
     Transposed,
     negated,
     product,
+    total,
 )
 from .hints import hint_of, position
 from .items import ItemWriter, dims_of
@@ -31,11 +35,11 @@ _MANY = (block.MapOp, block.CustomOp)
 
 
 class _Accumulator(NamedTuple):
-    """A reduced result; `exponent` is what the body yields for the maximum that a sum is relative to."""
+    """A reduced result; `pivot` is the result that is the maximum which a sum is relative to."""
 
     name: str
     kind: block.Kind
-    exponent: SSAValue | None = None
+    pivot: SSAValue | None = None
 
 
 @dataclass
@@ -50,8 +54,8 @@ class _Wanted:
 
     @property
     def comes_last(self) -> bool:
-        """Whether it is accumulated at the end of the body: what is relative, and then the maximum."""
-        return self.is_exponent or any(accumulator.exponent is not None for accumulator in self.accumulate)
+        """Whether it is accumulated at the end of the body: what is relative, and the maximum."""
+        return self.is_exponent or any(accumulator.pivot is not None for accumulator in self.accumulate)
 
 
 class NestWriter(ItemWriter):
@@ -121,7 +125,8 @@ class NestWriter(ItemWriter):
                 name = self._item_name(result)
                 if result not in self._folded:
                     starts.setdefault(_NEUTRAL[kind], []).append(name)
-                want.accumulate.append(_Accumulator(name, kind, None if pivot is None else yielded[pivot]))
+                maximum = None if pivot is None else op.results_[pivot]
+                want.accumulate.append(_Accumulator(name, kind, maximum))
                 if pivot is not None:
                     wanted.setdefault(yielded[pivot], _Wanted()).is_exponent = True
                     relative.setdefault(op.results_[pivot], []).append(name)
@@ -138,7 +143,7 @@ class NestWriter(ItemWriter):
         keyword = "for" if any(kind.reduces for kind in op.result_kinds) else "forall"
         notes = [f"{', '.join(same)}: the same for every {index}"] if same else []
         for maximum, sums in relative.items():
-            notes.append(f"{', '.join(sums)}: multiples of exp({self._text(self.items[maximum])})")
+            notes.append(f"{', '.join(sums)}: in units of exp({self._text(self.items[maximum])})")
         loop = Loop(keyword, (f"{index} in {op.dim_name}",), [], "; ".join(notes))
         self.statements.append(loop)
         for argument, source in zip(op.body.block.args, op.inputs, strict=True):
@@ -178,8 +183,35 @@ class NestWriter(ItemWriter):
                 self._compute(op)
             else:
                 self.items[value] = self._expression(op)
-        for value, want in sorted(wanted.items(), key=lambda item: item[1].is_exponent):
+        self._rescale(body, wanted)
+        for value, want in wanted.items():
             self._deliver(value, want)
+
+    def _rescale(self, body: Block, wanted: Mapping[SSAValue, _Wanted]) -> None:
+        """Let maxima grow: what sums hold that are relative to them, and what comes to it, get units."""
+        relative: dict[SSAValue, list[tuple[str, SSAValue]]] = {}
+        for value, want in wanted.items():
+            for accumulator in want.accumulate:
+                if accumulator.pivot is not None:
+                    relative.setdefault(accumulator.pivot, []).append((accumulator.name, value))
+            want.accumulate = [accumulator for accumulator in want.accumulate if accumulator.pivot is None]
+        last = body.last_op
+        for pivot, sums in relative.items():
+            assert last is not None
+            exponent = last.operands[position(pivot)]
+            top, added = self.items[pivot], self.items[exponent]
+            accumulators = wanted[exponent].accumulate
+            accumulators.remove(_Accumulator(self._text(top), block.Kind.Max))
+            new = self._share(Call("max", (top, added)), f"new_{self._text(top)}")
+            fade = self._share(_factor(top, new), "fade")
+            unit = self._share(_factor(added, new), "unit")
+            for name, value in sums:
+                parts = (Name(name), fade), (self.items[value], unit)
+                if dims_of(value) == dims_of(exponent):
+                    self._assign(name, total(*(product(item, factor) for item, factor in parts)))
+                else:
+                    self._assign(name, total(*(Call("row_scale", part) for part in parts)))
+            self._assign(self._text(top), new)
 
     def _prepare(self, value: SSAValue, want: _Wanted) -> None:
         """Let what makes a value put it where it is wanted, where that is one place."""
@@ -203,12 +235,7 @@ class NestWriter(ItemWriter):
     def _deliver(self, value: SSAValue, want: _Wanted) -> None:
         """Write at the end of a body what is still to be done with a yielded value."""
         for accumulator in want.accumulate:
-            expr, exponent = self.items[value], accumulator.exponent
-            if exponent is not None:
-                factor = Call("exp", (self.items[exponent],))
-                same = dims_of(value) == dims_of(exponent)
-                expr = product(expr, factor) if same else Call("row_scale", (expr, factor))
-            self._accumulate(accumulator, expr)
+            self._accumulate(accumulator, self.items[value])
         for name in want.names:
             self._assign(name, self.items[value])
         for place in want.places:
@@ -245,3 +272,8 @@ class NestWriter(ItemWriter):
         call = Call(op.name, tuple(Name(self.described(value)) for value in op.operands))
         names = [self._item_name(result) for result in op.results]
         self._assign(", ".join(names), call) if names else self.statements.append(Line(self._text(call)))
+
+
+def _factor(exponent: Expr, top: Expr) -> Expr:
+    """exp(exponent - top), and 1 where both are equal, so that no infinity is subtracted from itself."""
+    return Call("where", (Infix("==", exponent, top), ONE, Call("exp", (total(exponent, negated(top)),))))

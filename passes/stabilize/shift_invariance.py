@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from typing import cast
 
@@ -22,32 +22,40 @@ Value = Polynomial | Combination
 class ShiftTest:
     """Evaluates the body of a map (or function) with one list shifted, and looks for the shift where it would
     show.
+
+    Atoms are vectors over the rows of a block; one over its columns is wrapped as `("column", atom)`. So an
+    outer product is the block of ones with a coefficient of both kinds.
     """
 
     def __init__(self, scope: Block, shifted: SSAValue):
         self.scope = scope
         self.shifted = shifted
         self.values: dict[SSAValue, Value] = {}
+        self._makers: dict[int, SSAValue | Operation] = {}
 
     def passes(self) -> bool:
         """Whether nothing that leaves the scope depends on the shift."""
         try:
             self._body(self.scope)
+            last = self.scope.last_op
+            for value in last.operands if isinstance(last, block.YieldOp) else ():
+                if block.is_local(value.type):
+                    self._plain_key(value)
         except TooComplex:
             return False
         return True
 
     # A value is plain if the shift is not in it; its key then identifies it.
 
+    def _named(self, tag: str, maker: SSAValue | Operation) -> Atom:
+        self._makers[id(maker)] = maker
+        return tag, id(maker)
+
     def _of(self, value: SSAValue) -> Value:
         known = self.values.get(value)
         if known is None:
-            known = self.values[value] = self._atom(value)
+            known = self.values[value] = self._fresh(value.type, self._named("value", value))
         return known
-
-    def _atom(self, value: SSAValue) -> Value:
-        """A value of which only the identity is known."""
-        return self._fresh(value.type, ("value", id(value)))
 
     @staticmethod
     def _fresh(type: object, key: Hashable) -> Value:
@@ -55,19 +63,15 @@ class ShiftTest:
 
     def _plain_key(self, value: SSAValue) -> Hashable:
         known = self._of(value)
-        if known.has(SHIFT):
+        if known.has(SHIFT) or known.has(_column(SHIFT)):
             raise TooComplex
         return known.key()
 
     def _row(self, value: SSAValue) -> Polynomial:
-        known = self._of(value)
-        assert isinstance(known, Polynomial)
-        return known
+        return cast(Polynomial, self._of(value))
 
     def _block(self, value: SSAValue) -> Combination:
-        known = self._of(value)
-        assert isinstance(known, Combination)
-        return known
+        return cast(Combination, self._of(value))
 
     def _body(self, body: Block) -> None:
         for op in body.ops:
@@ -84,7 +88,7 @@ class ShiftTest:
     def _operation(self, op: Operation) -> Value:
         match op:
             case block.LoadOp():
-                loaded = self._fresh(op.result.type, ("load", id(op.source)))
+                loaded = self._fresh(op.result.type, self._named("load", op.source))
                 if self._is_shifted(op) and isinstance(loaded, Combination):
                     return loaded + Combination.of(ONES, Polynomial.atom(SHIFT))
                 return loaded
@@ -93,21 +97,21 @@ class ShiftTest:
             case block.RowShiftOp():
                 return self._block(op.block) + Combination.of(ONES, self._row(op.vector))
             case block.ColShiftOp():
-                return self._block(op.block) + Combination.of(("columns", self._plain_key(op.vector)))
+                return self._block(op.block) + Combination.of(ONES, _columns(self._row(op.vector)))
             case block.RowScaleOp():
                 return self._block(op.block).scaled(self._row(op.vector))
             case block.ColScaleOp():
-                return self._columns(self._block(op.block), self._plain_key(op.vector))
+                return self._block(op.block).scaled(_columns(self._row(op.vector)))
             case block.AddOp() if isinstance(op.result.type, block.BlockType):
                 return self._block(op.lhs) + self._block(op.rhs)
             case block.MulOp() if isinstance(op.result.type, block.BlockType):
                 return self._product(self._block(op.lhs), self._block(op.rhs))
             case block.OuterOp():
-                return Combination.of(("columns", self._plain_key(op.rhs)), self._row(op.lhs))
+                return Combination.of(ONES, self._row(op.lhs) * _columns(self._row(op.rhs)))
             case block.DotOp():
                 return self._dot(op)
             case block.RowSumOp() if isinstance(op.operand.type, block.BlockType):
-                return self._row_sum(op)
+                return self._row_sum(op, op.operand.type.cols.data)
             case block.LinearOp():
                 return self._linear(op)
             case block.MonomialOp() if not isinstance(op.result.type, block.BlockType):
@@ -123,49 +127,38 @@ class ShiftTest:
         return isinstance(user, block.MapOp) and user.inputs[source.index] is self.shifted
 
     @staticmethod
-    def _columns(value: Combination, key: Hashable) -> Combination:
-        parts: dict[Basis, Polynomial] = {}
-        for basis, coefficient in value.parts.items():
-            parts[("columns", key) if basis == ONES else ("column scale", basis, key)] = coefficient
-        return Combination(parts)
-
-    @staticmethod
     def _product(left: Combination, right: Combination) -> Combination:
         total = Combination({})
         for a, p in left.parts.items():
             for b, q in right.parts.items():
-                basis = (
-                    b
-                    if a == ONES
-                    else a
-                    if b == ONES
-                    else ("product", frozenset({(a, 1), (b, 2 if a == b else 1)}))
-                )
+                both = frozenset({(a, 1), (b, 2 if a == b else 1)})
+                basis = b if a == ONES else a if b == ONES else ("product", both)
                 total = total + Combination.of(basis, p * q)
         return total
 
     def _dot(self, op: block.DotOp) -> Combination:
-        key = self._plain_key(op.rhs)
-        parts: dict[Basis, Polynomial] = {}
-        for basis, coefficient in self._block(op.lhs).parts.items():
-            # 1·bᵀ has the row sums of b for columns: the name that `_row_sum` gives them.
-            parts[("columns", _atom_key(("row sum", key))) if basis == ONES else ("dot", basis, key)] = (
-                coefficient
-            )
-        return Combination(parts)
+        """Term by term: what belongs to the columns of both sides is summed, the rest leaves the sum."""
+        assert isinstance(op.lhs.type, block.BlockType)
+        dim = op.lhs.type.cols.data
+        total = Combination({})
+        for a, left, m in _terms(self._block(op.lhs)):
+            for b, right, n in _terms(self._block(op.rhs)):
+                (rows, inner), (columns, others) = _sides(left), _sides(right)
+                inner = _plain(times(inner, others))
+                outside = Polynomial({rows: m * n}) * _columns(Polynomial({columns: Fraction(1)}))
+                if a == ONES or b == ONES:
+                    summed = _row_sum_of(b if a == ONES else a, inner, dim)
+                    outside = outside * (_columns(summed) if a == ONES else summed)
+                    total = total + Combination.of(ONES, outside)
+                else:
+                    total = total + Combination.of(("dot", a, b, inner), outside)
+        return total
 
-    def _row_sum(self, op: block.RowSumOp) -> Polynomial:
-        value = self._block(op.operand)
-        if not value.has(SHIFT) and ONES not in value.parts:
-            return Polynomial.atom(("row sum", value.key()))
-        assert isinstance(op.operand.type, block.BlockType)
+    def _row_sum(self, op: block.RowSumOp, dim: str) -> Polynomial:
         total = Polynomial.number(0)
-        for basis, coefficient in value.parts.items():
-            if basis == ONES:
-                summed: Atom = ("width", op.operand.type.cols.data)
-            else:
-                summed = ("row sum", Combination.of(basis).key())
-            total = total + coefficient * Polynomial.atom(summed)
+        for basis, monomial, number in _terms(self._block(op.operand)):
+            rows, columns = _sides(monomial)
+            total = total + Polynomial({rows: number}) * _row_sum_of(basis, _plain(columns), dim)
         return total
 
     def _linear(self, op: block.LinearOp) -> Value:
@@ -174,27 +167,27 @@ class ShiftTest:
             factor = _coefficient(coefficient)
             value = self._of(term)
             value = value.scaled(factor) if isinstance(value, Combination) else value * factor
-            total = value if total is None else _added(total, value)
+            total = value if total is None else total + value  # pyright: ignore[reportOperatorIssue]
         assert total is not None
         return total
 
     def _monomial(self, op: block.MonomialOp) -> Polynomial:
         total = Polynomial.number(1)
         for factor, exponent in op.pairs:
-            value = self._row(factor)
             if exponent < 0:
-                total = total * Polynomial.atom(("inverse", self._plain_key(factor))) ** -exponent
+                self._plain_key(factor)
+                total = total * Polynomial.atom(self._named("inverse", factor)) ** -exponent
             else:
-                total = total * value**exponent
+                total = total * self._row(factor) ** exponent
         return total
 
     def _opaque(self, op: Operation) -> Value:
-        """An operator of which only this is known: equal operands give equal results."""
-        operands = tuple(self._plain_key(operand) for operand in op.operands)
+        """An operator of which nothing is known but that it does not see the shift."""
+        for operand in op.operands:
+            self._plain_key(operand)
         result = op.results[0]
-        if isinstance(op, block.StoreOp) or not isinstance(result.type, block.ItemType):
-            return self._fresh(None, ("global", id(op)))
-        return self._fresh(result.type, ("opaque", id(op), operands))
+        local = isinstance(result.type, block.ItemType) and not isinstance(op, block.StoreOp)
+        return self._fresh(result.type if local else None, self._named("opaque", op))
 
     # Maps
 
@@ -208,78 +201,130 @@ class ShiftTest:
             else:
                 if block.is_local(value.type):
                     self._plain_key(value)
-                self.values[result] = self._fresh(result.type, ("result", id(result)))
+                self.values[result] = self._fresh(result.type, self._named("result", result))
 
     def _summed(self, value: Value, op: block.MapOp) -> Value:
         if isinstance(value, Polynomial):
-            return self._summed_polynomial(value, op)
-        total = Combination({})
-        for basis, coefficient in value.parts.items():
-            for monomial, number in coefficient.terms.items():
-                outside, inside = _parted(monomial)
-                key = _summed_basis(basis, inside, op.dim_name)
-                total = total + Combination.of(key, Polynomial({outside: number}))
-        return total
-
-    def _summed_polynomial(self, value: Polynomial, op: block.MapOp) -> Polynomial:
-        total = Polynomial.number(0)
-        width: Atom = ("width", op.dim_name)
-        for monomial, number in value.terms.items():
-            outside, inside = _parted(monomial)
-            if inside == ((width, 1),):
-                summed: Atom = ("extent", op.dim_name)
+            total = Polynomial.number(0)
+            for monomial, number in value.terms.items():
+                outside, inside = self._parted(monomial, op)
+                total = total + Polynomial({outside: number}) * self._sum_of(inside, op)
+            return total
+        summed = Combination({})
+        for basis, monomial, number in _terms(value):
+            outside, inside = self._parted(monomial, op)
+            rows, columns = _sides(inside)
+            factor = Polynomial({outside: number})
+            if basis == ONES and not columns:
+                summed = summed + Combination.of(ONES, factor * self._sum_of(rows, op))
+            elif basis == ONES and all(_is_scalar(atom) for atom, _ in rows):
+                both = times(rows, columns)
+                summed = summed + Combination.of(ONES, factor * _columns(self._sum_of(both, op)))
             else:
-                summed = ("sum", op.dim_name, inside)
-            total = total + Polynomial({outside: number}) * self._extent(Polynomial.atom(summed), op)
-        return total
+                summed = summed + Combination.of(("sum", op.dim_name, inside, basis), factor)
+        return summed
 
-    def _extent(self, value: Polynomial, op: block.MapOp) -> Polynomial:
-        """The extent as a number where the program declares it."""
-        dims = block.declared_dims(op) or {}
-        known = dims[op.dim_name].static_extent if op.dim_name in dims else None
-        if known is not None and value.has(("extent", op.dim_name)):
-            return Polynomial.number(known)
-        return value
+    def _parted(self, monomial: Monomial, op: block.MapOp) -> tuple[Monomial, Monomial]:
+        """What is the same in every iteration of a map, the shift among it, and what changes."""
+        changing = [self._changes(atom, op) for atom, _ in monomial]
+        outside = tuple(pair for pair, inside in zip(monomial, changing, strict=True) if not inside)
+        inside = tuple(pair for pair, inside in zip(monomial, changing, strict=True) if inside)
+        return outside, inside
 
+    def _changes(self, key: Hashable, op: block.MapOp) -> bool:
+        if isinstance(key, frozenset):
+            return any(self._changes(part, op) for part in cast("frozenset[Hashable]", key))
+        if not isinstance(key, tuple):
+            return False
+        parts = cast("tuple[Hashable, ...]", key)
+        if len(parts) == 2 and parts[0] in _NAMED:
+            maker = self._makers[cast(int, parts[1])]
+            return _is_inside(maker, op)
+        if len(parts) == 2 and parts[0] == "width":
+            return parts[1] == op.dim_name
+        return any(self._changes(part, op) for part in parts)
 
-def _atom_key(atom: Atom) -> Hashable:
-    return Polynomial.atom(atom).key()
-
-
-def _parted(monomial: Monomial) -> tuple[Monomial, Monomial]:
-    """The shift, which is the same in every iteration, and the rest, which counts as changing."""
-    outside = tuple(pair for pair in monomial if pair[0] == SHIFT)
-    inside = tuple(pair for pair in monomial if pair[0] != SHIFT)
-    return outside, inside
-
-
-def _summed_basis(basis: Basis, inside: Monomial, dim: str) -> Basis:
-    """The sum over a dim of diag(inside)·basis.
-
-    The sum of 1·vᵀ has the sum of the vectors v for columns: the name that the sum of v itself gets.
-    """
-    vector = _columns_of(basis)
-    if vector is not None and not inside:
-        terms = list(vector)
-        if len(terms) == 1 and terms[0][1] == 1:
-            return ("columns", _atom_key(("sum", dim, terms[0][0])))
-    return ("sum", dim, inside, basis)
+    def _sum_of(self, inside: Monomial, op: block.MapOp) -> Polynomial:
+        """The sum over all iterations of what changes in them."""
+        dim = op.dim_name
+        if inside == ((("width", dim), 1),):
+            known = (block.declared_dims(op) or {})[dim].static_extent
+            return Polynomial.atom(("extent", dim)) if known is None else Polynomial.number(known)
+        return Polynomial.atom(("sum", dim, inside) if inside else ("blocks", dim))
 
 
-def _columns_of(basis: Basis) -> frozenset[tuple[Monomial, Fraction]] | None:
-    """The key of v in 1·vᵀ; None for any other basis."""
-    if not isinstance(basis, tuple):
-        return None
-    parts = cast("tuple[object, ...]", basis)
-    return cast("frozenset[tuple[Monomial, Fraction]]", parts[1]) if parts[0] == "columns" else None
+_NAMED = ("value", "load", "inverse", "opaque", "result")
+"""Tags of atoms that stand for the operation or value that they are named after."""
 
 
-def _added(left: Value, right: Value) -> Value:
-    if isinstance(left, Combination):
-        assert isinstance(right, Combination)
-        return left + right
-    assert isinstance(right, Polynomial)
-    return left + right
+def _is_inside(maker: SSAValue | Operation, scope: Operation) -> bool:
+    if isinstance(maker, Operation):
+        op = maker
+    else:
+        op = maker.owner if isinstance(maker.owner, Operation) else maker.owner.parent_op()
+        if isinstance(maker.owner, Block) and op is scope:
+            return True
+    while op is not None and op is not scope:
+        op = op.parent_op()
+    return op is scope and maker is not scope
+
+
+def _column(atom: Atom) -> Atom:
+    return "column", atom
+
+
+def _is_scalar(atom: Atom) -> bool:
+    """Whether an atom is one number, the same for all rows and columns."""
+    if not isinstance(atom, tuple):
+        return False
+    tag = cast("tuple[Hashable, ...]", atom)[0]
+    if tag == "sum":
+        return all(_is_scalar(inner) for inner, _ in cast(Monomial, atom[2]))
+    return tag in ("width", "extent", "blocks", "total")
+
+
+def _columns(value: Polynomial) -> Polynomial:
+    """Vectors over rows taken as vectors over columns."""
+    total = Polynomial.number(0)
+    for monomial, number in value.terms.items():
+        turned: Monomial = ()
+        for atom, power in monomial:
+            turned = times(turned, ((atom if _is_scalar(atom) else _column(atom), power),))
+        total = total + Polynomial({turned: number})
+    return total
+
+
+def _sides(monomial: Monomial) -> tuple[Monomial, Monomial]:
+    """The factors over rows, numbers included, and those over columns, taken as vectors over rows."""
+    rows: Monomial = ()
+    columns: Monomial = ()
+    for atom, power in monomial:
+        parts = cast("tuple[Atom, ...]", atom)
+        if parts[0] == "column":
+            columns = times(columns, ((parts[1], power),))
+        else:
+            rows = times(rows, ((atom, power),))
+    return rows, columns
+
+
+def _terms(value: Combination) -> Iterator[tuple[Basis, Monomial, Fraction]]:
+    for basis, coefficient in value.parts.items():
+        for monomial, number in coefficient.terms.items():
+            yield basis, monomial, number
+
+
+def _plain(monomial: Monomial) -> Monomial:
+    """A monomial that goes into a name, where nobody would find the shift again."""
+    if any(atom == SHIFT for atom, _ in monomial):
+        raise TooComplex
+    return monomial
+
+
+def _row_sum_of(basis: Basis, columns: Monomial, dim: str) -> Polynomial:
+    """The row sums of basis·diag(columns)."""
+    if basis != ONES:
+        return Polynomial.atom(("row sum", basis, columns))
+    return Polynomial.atom(("total", dim, columns) if columns else ("width", dim))
 
 
 def _coefficient(coefficient: CoefficientAttr) -> Polynomial:

@@ -35,6 +35,7 @@ class Translator:
     def __init__(self, function: FuncOp):
         self.function = function
         self.known: dict[SSAValue, Value] = {}
+        self._materialized: dict[tuple[Pair, Block], SSAValue] = {}
 
     def run(self) -> None:
         old = self.function.body.block
@@ -61,7 +62,10 @@ class Translator:
         """A plain value for any other."""
         match value:
             case Pair():
-                return write.materialized(value)
+                key = value, write.body
+                if key not in self._materialized:
+                    self._materialized[key] = write.materialized(value)
+                return self._materialized[key]
             case UnevaluatedSum():
                 return write.as_type(_evaluated(value, write), value.element_type)
             case _:

@@ -207,25 +207,33 @@ class Writer:
         if not pair.exponents:
             return pair.significand
         exponent = self.exponent(pair.exponents)
+        type = block.item_type(dims_of(exponent), wide(block.element_type_of(exponent.type)))
+        factor = self.elementwise(
+            [exponent], type, "factor", lambda to, args: to.exp(to.convert(args[0], type.element_type))
+        )
         element_type = block.element_type_of(pair.significand.type)
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
             zero = to.constant(0.0, element_type)
-            exponent = to.convert(args[1], wide(args[1].type))
-            value = to.multiply(to.convert(args[0], exponent.type), to.exp(exponent))
+            value = to.multiply(to.convert(args[0], type.element_type), args[1])
             masked = to.insert(arith.CmpfOp(args[0], zero, "oeq"))
             return to.select(masked, zero, to.convert(value, element_type))
 
-        return self.elementwise([pair.significand, exponent], pair.significand.type, "value", scalars)
+        return self.elementwise([pair.significand, factor], pair.significand.type, "value", scalars)
 
     def rescaled(self, item: SSAValue, exponent: SSAValue, top: SSAValue) -> SSAValue:
         """s·exp(e - t), with the factor 1 where e = t."""
+        type = block.item_type(dims_of(exponent), wide(block.element_type_of(exponent.type)))
         element_type = block.element_type_of(item.type)
 
-        def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-            own, other = (to.convert(value, wide(value.type)) for value in args[1:])
+        def factors(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+            own, other = (to.convert(value, type.element_type) for value in args)
             equal = to.insert(arith.CmpfOp(own, other, "oeq"))
-            factor = to.select(equal, to.constant(1.0, own.type), to.exp(to.subtract(own, other)))
-            return to.convert(to.multiply(to.convert(args[0], factor.type), factor), element_type)
+            return to.select(equal, to.constant(1.0, type.element_type), to.exp(to.subtract(own, other)))
 
-        return self.elementwise([item, exponent, top], item.type, "rescaled", scalars)
+        factor = self.elementwise([exponent, top], type, "factor", factors)
+
+        def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+            return to.convert(to.multiply(to.convert(args[0], type.element_type), args[1]), element_type)
+
+        return self.elementwise([item, factor], item.type, "rescaled", scalars)

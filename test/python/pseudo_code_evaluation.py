@@ -94,7 +94,9 @@ def outer(a: Item | int, b: Item | int) -> Item:
 def along(axis: int, apply: Callable[[Item, Item], Item]) -> Callable[[Item, Item], Item]:
     """An operator on a block and a vector over its rows or its columns."""
 
-    def checked(block: Item, vector: Item) -> Item:
+    def checked(block: Item | int, vector: Item) -> Item:
+        if isinstance(block, int):
+            return apply(as_item(block), vector)  # where a sum starts
         assert vector.dims == (block.dims[axis],), (block.dims, vector.dims)
         return apply(block, vector)
 
@@ -144,7 +146,6 @@ FUNCTIONS: dict[str, Any] = {name: broadcast(function) for name, function in UNA
     "NEST": product,
     "FOLD": fold,
     "PER": per_element,
-    "UNITS": broadcast(lambda value, exponent: value * np.exp(-exponent)),
     "full_like": broadcast(lambda like, value: np.full_like(like, value)),
 }
 ARRAYS: dict[str, Any] = {
@@ -271,7 +272,7 @@ def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[
     variables = FUNCTIONS | {"load": machine.load, "store": machine.store, "BLOCKS": machine.blocks}
     variables["FIRST"] = lambda dim: next(machine.blocks(dim))
     translator, code = _Translator(extents), list[str]()
-    for line in _with_units(body.splitlines()):
+    for line in (text.partition("  // ")[0] for text in body.splitlines()):
         if "array." in line or re.fullmatch(r"\w+ += \w+\[[\d:, ]+\]", line):
             exec("\n".join(code), variables)
             code.clear()
@@ -286,21 +287,6 @@ def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[
             code.append(translator.line(line))
     exec("\n".join(code), variables)
     return [machine.assembled(name) for name, _ in results]
-
-
-def _with_units(lines: Sequence[str]) -> Iterator[str]:
-    """The lines without notes; sums in units of an exponential are divided by it after their loop."""
-    open_loops: list[tuple[int, list[str]]] = []
-    for line in (*lines, ""):
-        depth = len(line) - len(line.lstrip())
-        while open_loops and depth <= open_loops[-1][0]:
-            yield from open_loops.pop()[1]
-        line, _, notes = line.partition("  // ")
-        relative = re.findall(r"([\w, ]+): multiples of exp\((\w+)\)", notes)
-        if relative:
-            names = [(name, top) for sums, top in relative for name in sums.strip().split(", ")]
-            open_loops.append((depth, [f"{' ' * depth}{name} = UNITS({name}, {top})" for name, top in names]))
-        yield line
 
 
 def _extents(where: str) -> tuple[dict[str, int], set[str]]:

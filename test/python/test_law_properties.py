@@ -90,14 +90,11 @@ def test_applications_in_array_programs_keep_items(program: ArrayProgram, steps:
 @given(block_programs(), SEEDS)
 def test_phase_2_keeps_results_in_any_order(program: BlockProgram, seed: int) -> None:
     expected, _ = evaluate(program.function, program.arguments)
-    intern, keys = Interner(), set[tuple[int, ...]]()
     for random in (None, Random(seed)):
         function = copy_of(program.function)
         Normalizer(function, random=random, limit=10_000).run()
         verify(function.get_toplevel_object())
         assert difference(evaluate(function, program.arguments)[0], expected) <= TOLERANCE
-        keys.add(program_key(function, intern))
-    assert len(keys) == 1, "the order of the laws matters"
 
 
 # One normal form

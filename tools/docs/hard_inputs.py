@@ -181,11 +181,13 @@ def _saturated(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -
 _Maker = Callable[[np.random.Generator, Sequence[Array], int], dict[str, list[Array]]]
 
 _MAKERS: Mapping[str, _Maker] = {
+    "softmax_of_softmax": _attention,
     "softmax": _logits,
     "logsumexp": _logits,
     "log_softmax": _logits,
     "attention_bias": _biased_attention,
     "attention_qknorm": _scaled,
+    "attention_qk_layernorm": _scaled,
     "attention_causal": _causal_attention,
     "attention": _attention,
     "layernorm": _shifted,

@@ -156,7 +156,7 @@ func.func @views_of_lists(%x: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6x4
   func.return %y, %z : tensor<4x6xf32>, tensor<4x6x4xf32>
 }
 
-// A sum that is relative to a maximum is kept in multiples of its exponential; the first block of a list has a place.
+// A sum that is relative to a maximum is kept in units of its exponential; the first block of a list has a place.
 //       CHECK:relative(x[M, N], v[K]) -> (y[M], z[M, K])
 //  CHECK-NEXT:    where M = 8, N = K = 6
 // CHECK-EMPTY:
@@ -165,13 +165,16 @@ func.func @views_of_lists(%x: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6x4
 //  CHECK-NEXT:        v = load v[k]
 //  CHECK-NEXT:        top = -inf
 //  CHECK-NEXT:        total = weighted = 0
-//  CHECK-NEXT:        for n in N:  // total, weighted: multiples of exp(top)
-//  CHECK-NEXT:            b         = load x[m, n]
-//  CHECK-NEXT:            t         = row_max(b)
-//  CHECK-NEXT:            s         = row_sum(b)
-//  CHECK-NEXT:            total    += s * exp(t)
-//  CHECK-NEXT:            weighted += row_scale(outer(s, v), exp(t))
-//  CHECK-NEXT:            top       = max(top, t)
+//  CHECK-NEXT:        for n in N:  // total, weighted: in units of exp(top)
+//  CHECK-NEXT:            b        = load x[m, n]
+//  CHECK-NEXT:            t        = row_max(b)
+//  CHECK-NEXT:            s        = row_sum(b)
+//  CHECK-NEXT:            new_top  = max(top, t)
+//  CHECK-NEXT:            fade     = where(top == new_top, 1, exp(top - new_top))
+//  CHECK-NEXT:            unit     = where(t == new_top, 1, exp(t - new_top))
+//  CHECK-NEXT:            total    = total * fade + s * unit
+//  CHECK-NEXT:            weighted = row_scale(weighted, fade) + row_scale(outer(s, v), unit)
+//  CHECK-NEXT:            top      = new_top
 //  CHECK-NEXT:        store z[m, k] = row_shift(row_scale(weighted, total), top)
 //  CHECK-NEXT:    store y[m] = row_max(load x[m, first N])
 func.func @relative(%x: tensor<8x6xf32>, %v: tensor<6xf32>) -> (tensor<8xf32>, tensor<8x6xf32>)

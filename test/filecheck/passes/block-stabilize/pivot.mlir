@@ -1,0 +1,60 @@
+// RUN: bb-opt %s -p array-decompose,array-to-block,block-fuse,block-stabilize --pseudo-code | filecheck %s
+// RUN: bb-opt %s -p "array-decompose,array-to-block,block-fuse,block-stabilize{pivot=false}" --pseudo-code | filecheck %s --check-prefix=WITHOUT
+// RUN: bb-opt %s -p array-decompose,array-to-block,block-fuse,block-stabilize | filecheck %s --check-prefix=IR
+// RUN: bb-opt %s -p array-decompose,array-to-block,block-fuse,block-stabilize --verify-each -o /dev/null
+
+// WITHOUT-NOT: first
+// WITHOUT-NOT: pivot
+
+// The statistics are those of numbers near the mean of the row's first block, where the mean is large.
+// IR-LABEL:   func.func @layer_norm
+// IR-SAME:    bb.stabilized
+// IR:           %first = block.first %X_m : !block.list<N, block<M x N x f32>>
+// IR-NEXT:      %first_1 = block.load %first : !block.block<M x N x f32, global>
+// CHECK-LABEL: layer_norm(
+// CHECK:       forall m in M:
+// CHECK-NEXT:      x     = load x[m, first N]
+// CHECK-NEXT:      width = row_sum(full_like(x, 1))
+// CHECK-NEXT:      t     = row_sum(x) / width
+// CHECK-NEXT:      pivot = where(t² > 16 * (row_sum(x²) / width - t²), -t, 0)
+// CHECK-NEXT:      total = total2 = 0
+// CHECK-NEXT:      for nn in N:
+// CHECK-NEXT:          x2      = row_shift(load x[m, nn], pivot)
+// CHECK-NEXT:          total  += row_sum(x2)
+// CHECK-NEXT:          total2 += row_sum(x2²)
+// CHECK:           forall nn in N:
+// CHECK-NEXT:          store n[m, nn] = row_scale(row_shift(row_shift(load x[m, nn], pivot), neg), rstd)
+func.func @layer_norm(%x: tensor<24x40xf32>) -> tensor<24x40xf32> {
+  %n = array.layer_norm %x eps 1.0e-5 : tensor<24x40xf32>
+  func.return %n : tensor<24x40xf32>
+}
+
+// The contraction reads shifted blocks, too.
+// CHECK-LABEL: layer_norm_matmul(
+// CHECK:           pivot = where(
+// CHECK:               x2{{ +}}= row_shift(load x[m, {{[a-z]+}}], pivot)
+// CHECK:               {{.*}} += dot(x2, {{.*}})
+func.func @layer_norm_matmul(%x: tensor<24x40xf32>, %w: tensor<40x12xf32>) -> tensor<24x12xf32> {
+  %n = array.layer_norm %x eps 1.0e-5 : tensor<24x40xf32>
+  %y = array.matmul %n, %w : tensor<24x40xf32>, tensor<40x12xf32> -> tensor<24x12xf32>
+  func.return %y : tensor<24x12xf32>
+}
+
+// An RMSNorm changes with a shift, and so does a sum with the input itself.
+// CHECK-LABEL: rms_norm(
+// CHECK-NOT:   pivot
+func.func @rms_norm(%x: tensor<24x40xf32>) -> tensor<24x40xf32> {
+  %n = array.rms_norm %x eps 1.0e-5 : tensor<24x40xf32>
+  func.return %n : tensor<24x40xf32>
+}
+
+// CHECK-LABEL: residual(
+// CHECK-NOT:   pivot
+func.func @residual(%x: tensor<24x40xf32>) -> tensor<24x40xf32> {
+  %n = array.layer_norm %x eps 1.0e-5 : tensor<24x40xf32>
+  %y = array.elementwise (%a = %n, %b = %x) : tensor<24x40xf32>, tensor<24x40xf32> -> tensor<24x40xf32> {
+    %c = arith.addf %a, %b : f32
+    array.yield %c : f32
+  }
+  func.return %y : tensor<24x40xf32>
+}
