@@ -127,8 +127,9 @@ class Normalizer:
         self.firings = Firings()
         self.limit = limit
         self._worklist = _Worklist(random)
-        self._maps = _Worklist(random)
-        """Maps that may follow another, once nothing else is left to do."""
+        self._maps = _Worklist()
+        """Maps that may follow another, once nothing else is left to do; in program order, for it can matter
+        whether a map goes with the one before or the one behind."""
         self._auditor = auditor
         tee = _Tee(self.firings, observer, auditor)
         laws = [law(self.facts, tee) for law in freely_ordered_laws()]
@@ -176,6 +177,7 @@ class Normalizer:
         while True:
             for op in items_and_maps(self.function):
                 self._worklist.push(op)
+                self._consider(op)
             fired = self._drain()
             fired |= self._try(self.function, [self._cse])
             if not fired:
@@ -206,8 +208,7 @@ class Normalizer:
         while True:
             if (op := self._worklist.pop()) is not None:
                 patterns = self._patterns_for(op)
-                if isinstance(op, block.MapOp) and any(isinstance(v.owner, block.MapOp) for v in op.operands):
-                    self._maps.push(op)
+                self._consider(op)
             elif (op := self._maps.pop()) is not None:
                 patterns = [self._consecutive]
             else:
@@ -215,6 +216,10 @@ class Normalizer:
             if op.parent is not None and self._try(op, patterns):
                 fired = True
                 self._worklist.push(op)  # passed over if it is gone
+
+    def _consider(self, op: Operation) -> None:
+        if isinstance(op, block.MapOp) and any(isinstance(value.owner, block.MapOp) for value in op.operands):
+            self._maps.push(op)
 
     def _patterns_for(self, op: Operation) -> list[RewritePattern]:
         kind = type(op)

@@ -270,7 +270,8 @@ class BlockInterpreter:
         if not self.padded or not isinstance(type, block.ItemType):
             return item
         full = [min(self.dims.size(dim, op), self.dims.extent(dim, op)) for dim in type.dims]
-        return np.pad(item, [(0, size - extent) for size, extent in zip(full, item.shape, strict=True)])
+        widths = [(0, size - extent) for size, extent in zip(full, item.shape, strict=True)]
+        return np.pad(item, widths) if widths else item
 
     # Items
 
@@ -317,7 +318,8 @@ class BlockInterpreter:
         ]
 
     def _pad(self, item: Array, op: block.LoadOp) -> Array:
-        return np.pad(item, [(0, full - valid) for valid, full in self._valid(op)])
+        widths = [(0, full - valid) for valid, full in self._valid(op)]
+        return np.pad(item, widths) if widths else item
 
     def _clip(self, item: Array, op: block.StoreOp) -> Array:
         return item[tuple(slice(valid) for valid, _ in self._valid(op))]

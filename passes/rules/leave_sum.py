@@ -35,7 +35,7 @@ class Summed:
 
 
 def summed_results(op: Operation, operators: tuple[type[Operation], ...] = ()) -> Iterator[Summed]:
-    """The summed results of a map that somebody uses and, if given, that one of `operators` in the body makes.
+    """The summed results of a map that somebody uses; if given, only those that one of `operators` makes.
 
     A sum relative to a maximum is none of them: it weighs each iteration by another factor.
     """

@@ -46,6 +46,11 @@ def candidates(function: FuncOp) -> Iterator[Candidate]:
         source = _list_of(square.lhs)
         if square.lhs is not square.rhs or source is None or source in seen:
             continue
+        # A pivot belongs to rows, which are the same in all blocks only of a list along them.
+        if not isinstance(source.type, block.ListType) or not isinstance(square.lhs.type, block.BlockType):
+            continue
+        if source.type.dim != square.lhs.type.cols:
+            continue
         if any(isinstance(use.operation, block.RowSumOp) for use in square.lhs.uses):
             scope = source.owner if isinstance(source.owner, Block) else source.owner.parent
             if scope is not None and all(isinstance(use.operation, block.MapOp) for use in source.uses):

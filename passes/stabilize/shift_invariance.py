@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
 from ..rules.items import through_cast
-from .polynomials import ONES, Atom, Basis, Combination, Monomial, Polynomial, TooComplex
+from .polynomials import ONES, Atom, Basis, Combination, Monomial, Polynomial, TooComplex, times
 
 SHIFT: Atom = ("shift",)
 """The vector that is added; it is the same in every iteration of the maps over the list."""
@@ -162,13 +162,15 @@ class ShiftTest:
         return total
 
     def _linear(self, op: block.LinearOp) -> Value:
-        total: Value | None = None
-        for coefficient, term in op.pairs:
-            factor = _coefficient(coefficient)
-            value = self._of(term)
-            value = value.scaled(factor) if isinstance(value, Combination) else value * factor
-            total = value if total is None else total + value  # pyright: ignore[reportOperatorIssue]
-        assert total is not None
+        factors = [(_coefficient(coefficient), self._of(term)) for coefficient, term in op.pairs]
+        if isinstance(op.result.type, block.BlockType):
+            blocks = Combination({})
+            for factor, value in factors:
+                blocks = blocks + cast(Combination, value).scaled(factor)
+            return blocks
+        total = Polynomial.number(0)
+        for factor, value in factors:
+            total = total + cast(Polynomial, value) * factor
         return total
 
     def _monomial(self, op: block.MonomialOp) -> Polynomial:

@@ -16,7 +16,7 @@ from bb.runtime.scalar_semantics import numpy_dtype
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 Array = NDArray[np.float64]
@@ -77,11 +77,12 @@ def evaluate(
     callbacks: Mapping[str, Callback] | None = None,
 ) -> tuple[list[Value], Counts]:
     """The results of a function of block operations, and what it moved and computed."""
-    interpreter = BlockInterpreter(dims_of(function), float64=float64, callbacks=callbacks)
+    dims = dims_of(function)
+    interpreter = BlockInterpreter(dims, float64=float64, callbacks=callbacks)
     body = function.body.block
     values: dict[SSAValue, Value] = {}
     for argument, value in zip(body.args, arguments, strict=True):
-        values[argument] = as_declared(argument.type, value, float64)
+        values[argument] = as_declared(argument, value, dims, float64)
     for op in body.ops:
         if isinstance(op, ReturnOp):
             return [values[value] for value in op.arguments], interpreter.counts
@@ -89,16 +90,30 @@ def evaluate(
     raise AssertionError("the function does not return")
 
 
-def as_declared(type: Attribute, value: Value, float64: bool) -> Value:
-    """A value in the element type of an argument; levels of lists that the type lost have one element."""
-    if isinstance(value, list):
-        if len(value) == 1 and depth(value) > (len(type.dims) if isinstance(type, block.ListType) else 0):
-            return as_declared(type, value[0], float64)
-        assert isinstance(type, block.ListType)
-        return [as_declared(type.element, part, float64) for part in value]
+def as_declared(argument: SSAValue, value: Value, dims: Dims, float64: bool) -> Value:
+    """A value as an argument of a function declares it.
+
+    The elements get the argument's type. A list may nest deeper than the argument, which lost dims of one
+    block: those levels go, chosen such that the others have as many elements as their dims have blocks.
+    """
+    type = argument.type
+    nest = type.dims if isinstance(type, block.ListType) else ()
     tensor = cast("TensorType[Attribute]", type)
     element_type = tensor.element_type if isinstance(type, TensorType) else block.element_type_of(type)
-    return value.astype(numpy_dtype(element_type, float64))
+    dtype = numpy_dtype(element_type, float64)
+    function = argument.owner.parent_op() if isinstance(argument.owner, Block) else None
+    assert function is not None
+    trips = [dims.trips(dim, function) for dim in nest]
+
+    def convert(value: Value, level: int) -> Value:
+        if not isinstance(value, list):
+            return value.astype(dtype)
+        superfluous = depth(value) > len(trips) - level
+        if superfluous and len(value) == 1 and (level == len(trips) or trips[level] != 1):
+            return convert(value[0], level)
+        return [convert(part, level + 1) for part in value]
+
+    return convert(value, 0)
 
 
 def depth(value: Value) -> int:

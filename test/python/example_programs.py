@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
+from bb.tools.docs.small_examples import derived_dims as derived_dims
+from bb.tools.docs.small_examples import free_dims
+from bb.tools.docs.small_examples import resized as resized
+from bb.tools.docs.small_examples import respell as respell
 from numpy.typing import NDArray
 
 EXAMPLES_DIR = Path(__file__).resolve().parents[2] / "examples"
@@ -44,63 +47,6 @@ def load(name: str) -> tuple[str, ExampleModule]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return (EXAMPLES_DIR / f"{name}.mlir").read_text(), cast(ExampleModule, module)
-
-
-_TENSOR = re.compile(r"\btensor<((?:(?:\d+|\?)x)*)(\w+)>")
-_SLICE = re.compile(r"(\boffsets \[)([^]]*)(\] sizes \[)([^]]*)(\])")
-_FLOAT = re.compile(r"(?<!\bacc )(?<![%\w])f32\b")
-
-
-def respell(
-    text: str, dims: Mapping[str, int], new: Mapping[str, int | str], element_type: str = "f32"
-) -> str:
-    """The program `text` with the extents named in `new` replaced and f32 turned into `element_type`.
-
-    `dims` are the extents in the text, distinct numbers. They are replaced in tensor types and in the
-    offsets and sizes of slices; "?" makes an extent unknown (the size of a slice becomes -1). `acc f32`
-    stays as it is.
-    """
-    extents = {str(dims[name]): str(extent) for name, extent in new.items()}
-
-    def tensor(match: re.Match[str]) -> str:
-        shape = "".join(f"{extents.get(extent, extent)}x" for extent in match[1].split("x")[:-1])
-        return f"tensor<{shape}{element_type if match[2] == 'f32' else match[2]}>"
-
-    def numbers(numbers: str, unknown: str) -> str:
-        replaced = (extents.get(number.strip(), number.strip()) for number in numbers.split(","))
-        return ", ".join(unknown if number == "?" else number for number in replaced)
-
-    def slice_(match: re.Match[str]) -> str:
-        offsets = numbers(match[2], "?")
-        assert "?" not in offsets, "an unknown extent cannot be a slice's offset"
-        return f"{match[1]}{offsets}{match[3]}{numbers(match[4], '-1')}{match[5]}"
-
-    return _FLOAT.sub(element_type, _SLICE.sub(slice_, _TENSOR.sub(tensor, text)))
-
-
-def resized(name: str, new: Mapping[str, int], element_type: str = "f32") -> tuple[str, dict[str, int]]:
-    """The text of example `name` at other extents, and all its extents then, derived ones included.
-
-    `new` names extents that are neither derived nor fixed.
-    """
-    text, module = load(name)
-    dims = dict(module.DIMS) | dict(new)
-    for derived, factors in derived_dims(name).items():
-        left, right = (dims[factor] if isinstance(factor, str) else factor for factor in factors)
-        dims[derived] = left * right
-    return respell(text, module.DIMS, dims, element_type), dims
-
-
-def derived_dims(name: str) -> dict[str, tuple[str | int, str | int]]:
-    """The extents of an example that follow from others: {name: (factor, factor)}, in order."""
-    return getattr(load(name)[1], "DERIVED", {})
-
-
-def free_dims(name: str) -> list[str]:
-    """The extents of an example that can be changed at will."""
-    module = load(name)[1]
-    held: Iterable[str] = {*derived_dims(name), *getattr(module, "FIXED", ())}
-    return [dim for dim in module.DIMS if dim not in held]
 
 
 _PRIMES = (13, 29, 7, 11, 5, 3, 17, 19)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
@@ -18,9 +19,10 @@ from bb.passes.stabilize.pivot import candidates
 from bb.passes.stabilize.polynomials import LIMIT, ONES, Combination, Polynomial, TooComplex
 from bb.passes.stabilize.shift_invariance import is_shift_invariant
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
+from bb.runtime.exact.equivalence import equivalent
 from bb.runtime.interpreter import Run, interpret
 from example_programs import load
-from fusion import FusionCase, fusion_cases
+from fusion import PROGRAMS_DIR, FusionCase, fusion_cases
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -201,6 +203,7 @@ def accepted() -> list[tuple[FusionCase, ModuleOp]]:
 def test_which_programs_are_accepted():
     names = {str(case) for case, _ in accepted()}
     assert {"layernorm_matmul", "layernorm_matmul_decomposed", "norms-layer_norm"} <= names
+    assert "attention_qk_layernorm" in names
     assert not any("rms_" in name or "softmax" in name for name in names), names
 
 
@@ -213,6 +216,58 @@ def test_what_is_accepted_does_not_change():
             got = interpret(stabilised(module), shifted, float64=True, default_block_size=case.block_size())
             for a, b in zip(got.results, plain.results, strict=True):
                 assert np.allclose(a, b, rtol=1e-8, atol=1e-8), str(case)
+
+
+def test_queries_and_keys_get_a_pivot_each():
+    """The keys are the right operand of a contraction: the proof follows their shift through its columns."""
+    case = next(case for case in fusion_cases() if case.name == "attention_qk_layernorm")
+    module = stabilised(PassPipeline("block-fuse").run(ModuleOp([case.blocks().clone()])))
+    assert pivots(module) == 2
+    inputs = case.inputs()
+    inputs[0], inputs[1] = inputs[0] + 3e3, inputs[1] - 3e3
+    wanted = interpret(ModuleOp([case.arrays().clone()]), inputs, float64=True).results[0]
+    done = interpret(module, inputs, default_block_size=4)
+    assert np.max(np.abs(done.results[0] - wanted)) < 1e-3
+    total = Traffic()
+    for _, traffic in traffic_of_function(function_of(module)):
+        total += traffic
+    assert total.evaluate(values_for(done.extents, done.block_sizes)) == vars(done.counts)
+
+
+QK_TEXT = (PROGRAMS_DIR / "attention_qk_layernorm.mlir").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lists"),
+    [
+        ("array.layer_norm %q", "array.rms_norm %q", 1),
+        ("array.layer_norm %k", "array.rms_norm %k", 1),
+    ],
+)
+def test_each_list_is_judged_by_itself(old: str, new: str, lists: int):
+    assert old in QK_TEXT
+    text = QK_TEXT.replace(old, new)
+    text = re.sub(rf"({re.escape(new)}.*?) shift\(.*?\)", r"\1", text)
+    module = parse_module(text, "program.mlir")
+    PassPipeline("array-decompose,array-to-block,block-fuse,block-stabilize").run(module)
+    assert pivots(module) == lists
+
+
+def test_pivots_are_exactly_equivalent():
+    for case, module in accepted():
+        assert equivalent(module, stabilised(module)), str(case)
+
+
+def test_a_list_of_whole_rows_gets_none():
+    """Each block of such a list has rows of its own, so that the first says nothing about the others."""
+    text = f"""func.func @f(%x: tensor<{M}x{K}xf32>) -> tensor<{M}x{K}xf32> {{{BY_HAND}
+  func.return %n : tensor<{M}x{K}xf32>
+}}
+""".replace("FACTOR", f"{K}.0")
+    module = PassPipeline("array-decompose,array-to-block").run(parse_module(text, "program.mlir"))
+    name = list(block.parse_dims(function_of(module).attributes[block.DIMS]))[1]
+    PassPipeline([BlockFusePass(whole=(name,))]).run(module)
+    assert pivots(stabilised(module)) == 0
 
 
 # Traffic

@@ -87,10 +87,13 @@ def logits(rng: np.random.Generator, rows: int, columns: int, bits: int) -> dict
 
 
 def queries_and_keys(
-    rng: np.random.Generator, q: Array, k: Array, bits: int
+    rng: np.random.Generator, q: Array, k: Array, bits: int, root: float | None = None
 ) -> dict[str, tuple[Array, Array]]:
-    """Pairs of arrays like `q` and `k` whose products, over the root of the width, are hard logits."""
-    root, heads = np.sqrt(q.shape[-1]), k.shape[:-2]
+    """Pairs of arrays like `q` and `k` whose products, divided by `root`, are hard logits.
+
+    By default that is the root of the width of the heads.
+    """
+    root, heads = root or np.sqrt(q.shape[-1]), k.shape[:-2]
     found: dict[str, tuple[Array, Array]] = {}
     for name, make in _ROWS.items():
         queries, keys = np.zeros_like(q), np.zeros_like(k)
@@ -110,9 +113,11 @@ def queries_and_keys(
     return found
 
 
-def _attention(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -> dict[str, list[Array]]:
+def _attention(
+    rng: np.random.Generator, ordinary: Sequence[Array], bits: int, root: float | None = None
+) -> dict[str, list[Array]]:
     q, k, *others = ordinary
-    pairs = queries_and_keys(rng, q, k, bits)
+    pairs = queries_and_keys(rng, q, k, bits, root)
     return {name: [*pair, *others] for name, pair in pairs.items()}
 
 
@@ -138,6 +143,16 @@ def _biased_attention(
     masked = quarters.copy()
     masked[..., ::3, :] = -np.inf
     found[MASKED] = [*moderate, v, masked, mask]
+    return found
+
+
+def _quarters(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -> dict[str, list[Array]]:
+    return _attention(rng, ordinary, bits, root=4.0)
+
+
+def _products(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -> dict[str, list[Array]]:
+    found = _attention(rng, ordinary, bits, root=1.0)
+    del found[MASKED]  # probabilities of 0 are logits of what follows
     return found
 
 
@@ -181,13 +196,14 @@ def _saturated(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -
 _Maker = Callable[[np.random.Generator, Sequence[Array], int], dict[str, list[Array]]]
 
 _MAKERS: Mapping[str, _Maker] = {
-    "softmax_of_softmax": _attention,
+    "softmax_of_softmax": _products,
     "softmax": _logits,
     "logsumexp": _logits,
     "log_softmax": _logits,
     "attention_bias": _biased_attention,
     "attention_qknorm": _scaled,
     "attention_qk_layernorm": _scaled,
+    "attention_spellings": _quarters,
     "attention_causal": _causal_attention,
     "attention": _attention,
     "layernorm": _shifted,

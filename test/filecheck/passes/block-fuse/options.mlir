@@ -58,11 +58,12 @@
 
 // BLOCK-LABEL: func.func @products(
 // BLOCK-NOT:       block.map
-// BLOCK-COUNT-2:   block.load
-// BLOCK-NEXT:      block.dot
-// BLOCK-NEXT:      block.load
-// BLOCK:           block.dot
-// BLOCK:           block.store
+// BLOCK:           %a_1 = block.load %A
+// BLOCK-NEXT:      %b_1 = block.load %B
+// BLOCK-NEXT:      %ab = block.dot %a_1, %b_1
+// BLOCK:           %c_1 = block.load %C
+// BLOCK-NEXT:      %out = block.dot %ab, %c_1
+// BLOCK-NEXT:      %out_1 = block.store %out
 // BLOCK-NOT:       block.map
 func.func @products(%a: tensor<130x70xf32>, %b: tensor<70x90xf32>, %c: tensor<90x640xf32>) -> tensor<130x640xf32> {
   %ab = array.matmul %a, %b : tensor<130x70xf32>, tensor<70x90xf32> -> tensor<130x90xf32>

@@ -1,0 +1,219 @@
+"""docs/numerics.md: what is promised about floating point, and the errors found at hard inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.parsing import parse_module
+from ...lowering.pipelines import PassPipeline
+from ...runtime.interpreter import interpret
+from ...runtime.scalar_semantics import BFLOAT16, to_dtype
+from .hard_inputs import MASKED, error, hard_inputs
+from .markdown import item, page, paragraph, table
+from .programs import EXAMPLES, TO_BLOCKS
+from .small_examples import example_module, resized, small_dims
+
+TITLE = "# Floating point"
+
+INTRODUCTION = """
+Fusion takes the maximum out of a softmax and the mean out of a LayerNorm, so that no loop has to end before
+the next one starts. What is left, the exponential of a raw logit or the sum of x², is right in mathematics
+and overflows, or cancels, in floating point. `block-stabilize` runs after `block-fuse` and gives the programs
+back the accuracy that they had. This page says what it does, what is promised, and what is not covered; the
+tables at its end are measured.
+"""
+
+PAIRS = """
+An exponential of a block of logits becomes a pair: a *significand* exp(x - t) and an *exponent* t, one for
+each row of the block, its maximum. A pair stands for s · exp(t). Everything linear acts on significands; in
+products exponents are added, and what cancels is removed; a list of pairs is two lists. It does not matter
+what a program is called: attention, softmax, logsumexp or the probabilities of a loss are treated alike.
+"""
+
+CARRIED = (
+    "A sum of pairs is a sum *relative to a maximum*, `-> (max, sum rel 0)` in a block program: where the "
+    "running maximum grows, the sums that are relative to it are multiplied by exp(old - new). In a loop that "
+    "is the online softmax. The reduction is associative, so that workers can share a row in any way and "
+    "combine what they have (a test does, in random order).",
+    "The exponential of a statistic of rows, such as exp(-max), is 1 with the statistic as its exponent.",
+    "A logarithm of a pair stays a sum of two terms until it is subtracted, the exponent first: with logits "
+    "near 1e4, their rounded sum would cost a log-softmax four digits.",
+    "Where an exponential is a value (a result, an operand of anything else) it is made one again: "
+    "s · exp(t), and 0 where s is 0.",
+    "An exponential of what is shifted by its own maximum is bounded, and only guarded against rows of "
+    "nothing but -inf. An exponential in a sigmoid, SiLU or GELU saturates as it should and is left alone.",
+    "Sums of x and of x² over one list get a pivot, the mean of the row's first block, wherever that provably "
+    "changes nothing: a LayerNorm, alone or before a product, and any variance written by hand; no RMSNorm. "
+    "It costs one more load of a block for each row.",
+)
+
+PROMISES = (
+    "**Bounds.** Where logits are exactly representable, results of softmax, attention, logsumexp and "
+    "log-softmax differ from float64 by at most 2e-6 (f32) or 1e-2 (bf16) of the largest element of their row, "
+    "in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
+    "**Rows masked by -inf everywhere** give 0 in a softmax and in attention, and -inf in logsumexp and "
+    "log-softmax, by whatever mask (a bias, a boolean mask, -inf in the logits). They never give NaN, which is "
+    "what the formulas give in float64. The exception is a softmax whose maximum fusion cannot free, along an "
+    "axis other than the last one of its array: it is NaN there, as it is without fusion.",
+    "**Finite masks keep their meaning.** -1e9 is a logit as any other: a row of nothing else is uniform.",
+    "**Types.** Contractions and sums of f16 and bf16 accumulate in f32: the type is an attribute of the "
+    "operation, printed as `acc f32`, and can be another one. Maxima are exact in any type; exponents, "
+    "exponentials and logarithms of 16-bit programs are computed in f32, and rounded only where the program "
+    "rounds.",
+    "**Memory.** Nothing is loaded or stored that was not before, but for the exponents of lists that are "
+    "stored (a number for each row of a block), and the pivot's block.",
+)
+
+NOT_COVERED = (
+    "Logits that are wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no softmax "
+    "can undo.",
+    "Exponentials with another base (`math.exp2`) and `math.expm1`; the right operand of a contraction, where "
+    "exponents would be those of columns; softmax along columns of blocks without its maximum subtracted.",
+    "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than masks.",
+    "Stabilising comes last: `block-fuse` refuses a function that is stabilised.",
+)
+
+MEASURED = """
+For each example the largest error over its hard inputs, relative to the largest element of the row, as the
+interpreter computes it: in blocks of 8 elements, extents of at most 20, the last snapshot. *Before fusion* is
+the program that `{passes}` gives. *Not finite* is a NaN or an infinity where float64 has a number. Hard are
+logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of -inf; biases
+of ±1e4 and finite masks; for norms rows of zeros and scales of 1e-20 and 1e18, for those that centre also
+constant rows and means of 100 and 1e4 deviations; large arguments for gates.
+"""
+
+MASKED_ROWS = "Rows that are masked everywhere by -inf:"
+
+DTYPES: Mapping[str, tuple[np.dtype[Any], int]] = {
+    "f32": (np.dtype(np.float32), 24),
+    "bf16": (BFLOAT16, 8),
+}
+BLOCK_SIZE = 8
+STAGES = (TO_BLOCKS, f"{TO_BLOCKS},block-fuse", f"{TO_BLOCKS},block-fuse,block-stabilize")
+LOGARITHMIC = "logsumexp"
+
+Array = NDArray[Any]
+
+
+@dataclass
+class Measured:
+    """One row: an example in an element type, with the worst error at each stage."""
+
+    entry: str
+    element_type: str
+    errors: list[float] = field(default_factory=lambda: [0.0] * len(STAGES))
+    worst: str = ""
+    masked: list[str] = field(default_factory=list[str])
+
+
+@cache
+def measured() -> tuple[Measured, ...]:
+    """Every public function of every example, in every element type."""
+    names = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
+    return tuple(row for name in names for element_type in DTYPES for row in _measure(name, element_type))
+
+
+def _measure(name: str, element_type: str) -> Iterator[Measured]:
+    text, dims = resized(name, small_dims(name), element_type)
+    arrays = parse_module(text, name)
+    modules = [PassPipeline(passes).run(arrays.clone()) for passes in STAGES]
+    dtype, bits = DTYPES[element_type]
+    for entry in example_module(name).REFERENCES:
+        row = Measured(entry, element_type)
+        ordinary = example_module(name).inputs(np.random.default_rng(0), dims, entry)
+        for kind, values in hard_inputs(name, ordinary, bits).items():
+            with np.errstate(over="ignore"):
+                inputs = [to_dtype(np.asarray(value), dtype) for value in values]
+            results = [_run(module, entry, inputs) for module in modules]
+            wanted = _run(arrays, entry, [value.astype(np.float64) for value in inputs], float64=True)
+            if kind == MASKED:
+                row.masked = [_masked_value(name, values, wanted) for values in results]
+            else:
+                _note(row, kind, [max(map(error, values, wanted)) for values in results])
+        yield row
+
+
+def _run(module: ModuleOp, entry: str, inputs: Sequence[Array], float64: bool = False) -> list[Array]:
+    return interpret(module, inputs, entry=entry, float64=float64, default_block_size=BLOCK_SIZE).results
+
+
+def _note(row: Measured, kind: str, errors: Sequence[float]) -> None:
+    if errors[1] > row.errors[1]:
+        row.worst = kind
+    row.errors = [max(pair) for pair in zip(row.errors, errors, strict=True)]
+
+
+def _masked_value(name: str, results: Sequence[Array], wanted: Sequence[Array]) -> str:
+    """What rows hold that are masked everywhere."""
+    promised = -np.inf if name.startswith(LOGARITHMIC) else 0.0
+    found: set[str] = set()
+    for result, reference in zip(results, wanted, strict=True):
+        masked = np.isnan(reference) | (reference == promised)
+        values = result.astype(np.float64)[masked]
+        found |= {"NaN" if np.isnan(value) else f"{value:g}" for value in values}
+    return ", ".join(sorted(found))
+
+
+def _number(value: float) -> str:
+    if not np.isfinite(value):
+        return "not finite"
+    mantissa, exponent = f"{value:.0e}".split("e")
+    return f"{mantissa}e{int(exponent)}" if value else "0"
+
+
+def text() -> str:
+    """The page."""
+    head = ("before fusion", "fused", "fused, stabilised")
+    errors = [
+        (f"`{row.entry}`", row.element_type, row.worst, *map(_number, row.errors)) for row in measured()
+    ]
+    masked = [(f"`{row.entry}`", row.element_type, *row.masked) for row in measured() if row.masked]
+    return page(
+        TITLE,
+        paragraph(INTRODUCTION),
+        "## What is carried",
+        paragraph(PAIRS),
+        "\n".join(map(item, CARRIED)),
+        "## What is promised",
+        "\n".join(map(item, PROMISES)),
+        "## What is not covered",
+        "\n".join(map(item, NOT_COVERED)),
+        "## Measured errors",
+        paragraph(MEASURED.format(passes=TO_BLOCKS)),
+        table(("example", "type", "worst for the fused program at", *head), errors, 3),
+        MASKED_ROWS,
+        table(("example", "type", *head), masked, 3),
+    )
+
+
+NOISE = 5.0
+"""By what factor measured errors may differ: other machines add in another order."""
+
+_ERROR = re.compile(r"(?<=\| )(\d+(?:e-?\d+)?)(?= \|)")
+_KIND = re.compile(r"(?<=\| )(f32|bf16)( \|)[^|]*(?=\|)")
+
+
+def is_same(old: str, new: str) -> bool:
+    """Whether two versions of the page differ in nothing but the noise of measured errors."""
+    if _skeleton(old) != _skeleton(new):
+        return False
+    pairs = zip(_ERROR.findall(old), _ERROR.findall(new), strict=True)
+    return all(_close(float(left), float(right)) for left, right in pairs)
+
+
+def _skeleton(text: str) -> str:
+    # Which of two kinds of hard inputs is the worse one may be noise as well.
+    return _KIND.sub(r"\1\2", _ERROR.sub("#", text))
+
+
+def _close(left: float, right: float) -> bool:
+    low, high = sorted((left, right))
+    return low == high or (low > 0 and high / low <= NOISE)
