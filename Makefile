@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 # Numerical libraries would otherwise start a thread per core in every test process.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: help venv demo docs test lint filecheck filecheck-processes pytest fuzz clean
+.PHONY: help venv demo docs test lint filecheck filecheck-processes pytest fuzz bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ pytest: $(STAMP)  ## the Python tests alone
 
 fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make test'
 	HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz
+
+bench: $(STAMP)  ## how long fusion takes, as a table and in bench/results
+	@mkdir -p bench/results
+	@$(BIN)/python bench/fusion_speed.py --json bench/results/fusion_speed.json
 
 clean:  ## remove what the build and the tests made, .venv included
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache test/filecheck/lit-out

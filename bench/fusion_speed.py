@@ -1,4 +1,5 @@
-"""How long fusion takes, in seconds of CPU time: one decoder layer, a decoder of 12, chains of feed-forward layers.
+"""How long fusion takes, in seconds of CPU time: one decoder layer, a decoder of 12, chains of feed-forward
+layers.
 
     python bench/fusion_speed.py [--quick] [--json FILE]
 
@@ -119,10 +120,8 @@ def table(rows: Sequence[Row]) -> str:
     width = max(len(row.what) for row in rows)
     lines = [f"{'':{width}}  array ops   CPU s   ms an op   target"]
     for row in rows:
-        target = f"{row.target:6.1f} s" if row.target is not None else ""
-        lines.append(
-            f"{row.what:{width}}  {row.array_ops:9}  {row.seconds:6.2f}  {row.per_op():9.2f}  {target}".rstrip()
-        )
+        line = f"{row.what:{width}}  {row.array_ops:9}  {row.seconds:6.2f}  {row.per_op():9.2f}"
+        lines.append(line if row.target is None else f"{line}  {row.target:6.1f} s")
     return "\n".join(lines)
 
 

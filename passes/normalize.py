@@ -1,11 +1,11 @@
 """Phase 2 of fusion: laws to a fixpoint.
 
-Order matters in few places. Whole dims are inlined before anything else, for the delicate laws ask which maps there
-are. Consecutive maps are fused when the other laws have done what they can, for a scale or shift that could have
-travelled with a list would tie its producer to what the consumer waits for. Scales leave products after that, for
-they ask what the other factor is computed from. Siblings are fused last, when nothing else fires anywhere, for the
-merged map can stand in the way of a consecutive fusion. Everything else reaches one normal form in any order (a test
-shows it with random orders).
+Order matters in few places. Whole dims are inlined before anything else, for the delicate laws ask which maps
+there are. Consecutive maps are fused when the other laws have done what they can, for a scale or shift that
+could have travelled with a list would tie its producer to what the consumer waits for. Scales leave products
+after that, for they ask what the other factor is computed from. Siblings are fused last, when nothing else
+fires anywhere, for the merged map can stand in the way of a consecutive fusion. Everything else reaches one
+normal form in any order (a test shows it with random orders).
 
 A worklist holds the operations that something near has changed; a sweep over all operations at the end makes
 sure that nothing was missed.
@@ -153,7 +153,10 @@ class Normalizer:
             operation_removal_handler=[self._removed],
             operation_modification_handler=[self._modified],
         )
+        self._rewriter: PatternRewriter | None = None
         self._by_type: dict[type[Operation], list[RewritePattern]] = {}
+        self._searched_at = -1
+        """How much of `limit` was left when equal values were last looked for in vain."""
 
     def run(self, touched: Sequence[Operation] | None = None) -> Firings:
         """Apply the laws until none fires any more.
@@ -161,7 +164,7 @@ class Normalizer:
         `touched`: the operations that changed since the function was in normal form, if it was; they are
         looked at first.
         """
-        while self._try(self.function, [self._first]):
+        while self._has_whole_dims() and self._try(self.function, [self._first]):
             touched = None
         for op in touched or ():
             self._touch(op)
@@ -172,6 +175,9 @@ class Normalizer:
             if not self._fire_late() and not self._fuse_siblings():
                 return self.firings
 
+    def _has_whole_dims(self) -> bool:
+        return any(dim.is_whole for dim in (block.declared_dims(self.function) or {}).values())
+
     def _settle(self) -> None:
         """Everything but late laws and siblings, to a fixpoint."""
         while True:
@@ -179,7 +185,11 @@ class Normalizer:
                 self._worklist.push(op)
                 self._consider(op)
             fired = self._drain()
-            fired |= self._try(self.function, [self._cse])
+            if self.limit != self._searched_at:
+                if self._try(self.function, [self._cse]):
+                    fired = True
+                else:
+                    self._searched_at = self.limit
             if not fired:
                 return
             self._drain()
@@ -234,10 +244,13 @@ class Normalizer:
         """Apply the first pattern that matches."""
         # A function that is being tried stands in no module.
         point = InsertPoint.before(op) if op.parent is not None else InsertPoint.at_start(op.regions[0].block)
-        rewriter = PatternRewriter(point)
-        rewriter.extend_from_listener(self._listener)
-        if self._auditor is not None:
-            self._auditor.listen(rewriter)
+        rewriter = self._rewriter
+        if rewriter is None or self._auditor is not None:
+            rewriter = self._rewriter = PatternRewriter(point)
+            rewriter.extend_from_listener(self._listener)
+            if self._auditor is not None:
+                self._auditor.listen(rewriter)
+        rewriter.insertion_point, rewriter.has_done_action = point, False
         for pattern in patterns:
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:

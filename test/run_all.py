@@ -14,7 +14,7 @@ CHECKS: list[tuple[str, list[str]]] = [
     ("ruff format", [f"{BIN}/ruff", "format", "--check", "."]),
     ("pyright", [f"{BIN}/pyright", "--pythonpath", sys.executable]),
     ("lit", [f"{BIN}/lit", "--order=smart", "-v", "--succinct", "test/filecheck"]),
-    ("pytest", [sys.executable, "-m", "pytest", "-q"]),
+    ("pytest", [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal"]),
 ]
 
 _SUMMARY = re.compile(

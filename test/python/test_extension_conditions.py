@@ -1,7 +1,8 @@
-"""The laws of phase 3, and the one that comes last: each side condition, and the harm that is done without it.
+"""The laws of phase 3, and the one that comes last: each side condition, and the harm that is done without
+it.
 
-The functions are those of test/filecheck/rules, and the tests those of test_law_conditions.py. What extensions do
-without a condition is seldom wrong: it is work for nothing, and `HARM` says how that shows.
+The functions are those of test/filecheck/rules, and the tests those of test_law_conditions.py. What
+extensions do without a condition is seldom wrong: it is work for nothing, and `HARM` says how that shows.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from xdsl.ir import Operation
 
 DECODER = FusionCase("decoder_layer", "decoder_layer")
 DIRECT = FusionCase("softmax_of_softmax", "direct")
-"""The only program besides the decoder in which a list remains: without it, a contraction would be repeated."""
+"""The only program besides the decoder in which a list remains: without it, a contraction would be repeated.
+"""
 
 
 def nests(snapshot: Snapshot) -> list[block.MapOp]:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bb.tools.docs import PAGES, ROOT
+from bb.tools.docs import MEASURED_PAGES, PAGES, ROOT, numerics_page
 from bb.tools.docs.programs import TO_BLOCKS, compiled, functions_of, moved_arrays
 from bb.tools.docs.rules_page import documented_laws
 
@@ -14,6 +14,35 @@ def test_page_is_up_to_date(name: str):
     assert (ROOT / name).read_text(encoding="utf-8") == PAGES[name](), (
         f"run 'make docs': {name} is out of date"
     )
+
+
+@pytest.mark.parametrize("name", MEASURED_PAGES)
+def test_measured_page_is_up_to_date(name: str):
+    make, is_same = MEASURED_PAGES[name]
+    assert is_same((ROOT / name).read_text(encoding="utf-8"), make()), (
+        f"run 'make docs': {name} is out of date"
+    )
+
+
+def test_measured_numbers_may_be_a_little_off():
+    page = (ROOT / "docs/numerics.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| `softmax` \| f32 \| .*e.*$", page, re.MULTILINE)
+    error = re.findall(r"\| (\de-\d) \|", row)[-1]
+    assert numerics_page.is_same(page, page.replace(row, row.replace(error, f"{1.5 * float(error):.0e}")))
+    assert not numerics_page.is_same(page, page.replace(row, row.replace(error, "1e-3")))
+    assert not numerics_page.is_same(page, page.replace(row, row.replace("not finite", "1e-7")))
+    assert not numerics_page.is_same(page, page.replace("# Floating point", "# Floating points"))
+
+
+def test_numbers_show_that_stabilisation_is_needed():
+    """Every softmax breaks when it is fused, and none when it is stabilised."""
+    rows = {(row.entry, row.element_type): row for row in numerics_page.measured()}
+    for entry in ("attention", "attention_bias", "attention_causal", "attention_gqa", "logsumexp", "softmax"):
+        for element_type, bound in (("f32", 2e-6), ("bf16", 1e-2)):
+            row = rows[entry, element_type]
+            assert row.errors[1] == float("inf")
+            assert row.errors[2] <= bound
+            assert row.masked[2] == ("-inf" if entry == "logsumexp" else "0")
 
 
 @pytest.mark.parametrize("name", ["attention", "attention_decomposed"])

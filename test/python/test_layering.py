@@ -86,7 +86,9 @@ def test_modules_do_not_import_each_other():
         visit(name, [])
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if not path.is_relative_to(ROOT / "runtime")], ids=module_name)
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if not path.is_relative_to(ROOT / "runtime")], ids=module_name
+)
 def test_numpy_is_not_imported_at_module_level(path: Path):
     if path.is_relative_to(ROOT / "tools") and path.name != "bb_opt.py":
         pytest.skip("only bb-opt has to start without numpy")

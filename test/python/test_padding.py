@@ -173,8 +173,9 @@ def test_random_programs(drawn: ArrayProgram):
         try:
             program = PassPipeline(f"{passes},block-mask-remainders").run(module.clone())
         except DiagnosticException as error:
-            assert "no block program" in str(error)  # nothing but views
-            continue
+            if "no block program" not in str(error):
+                raise
+            continue  # nothing but views
         run = interpret(program, drawn.inputs, float64=True, default_block_size=2, padded=True)
         for got, expected in zip(run.results, wanted, strict=True):
             assert np.allclose(got, expected, rtol=1e-8, atol=1e-8, equal_nan=True)

@@ -39,55 +39,58 @@ what a program is called: attention, softmax, logsumexp or the probabilities of 
 """
 
 CARRIED = (
-    "A sum of pairs is a sum *relative to a maximum*, `-> (max, sum rel 0)` in a block program: where the "
-    "running maximum grows, the sums that are relative to it are multiplied by exp(old - new). In a loop that "
-    "is the online softmax. The reduction is associative, so that workers can share a row in any way and "
-    "combine what they have (a test does, in random order).",
+    "A sum of pairs is a sum *relative to a maximum*, `-> (max, sum rel 0)` in a block program: where the"
+    " running maximum grows, the sums that are relative to it are multiplied by exp(old - new). In a loop"
+    " that is the online softmax. The reduction is associative, so that workers can share a row in any "
+    "way and combine what they have (a test does, in random order).",
     "The exponential of a statistic of rows, such as exp(-max), is 1 with the statistic as its exponent.",
-    "A logarithm of a pair stays a sum of two terms until it is subtracted, the exponent first: with logits "
-    "near 1e4, their rounded sum would cost a log-softmax four digits.",
-    "Where an exponential is a value (a result, an operand of anything else) it is made one again: "
-    "s · exp(t), and 0 where s is 0.",
+    "A logarithm of a pair stays a sum of two terms until it is subtracted, the exponent first: with "
+    "logits near 1e4, their rounded sum would cost a log-softmax four digits.",
+    "Where an exponential is a value (a result, an operand of anything else) it is made one again: s · "
+    "exp(t), and 0 where s is 0.",
     "An exponential of what is shifted by its own maximum is bounded, and only guarded against rows of "
-    "nothing but -inf. An exponential in a sigmoid, SiLU or GELU saturates as it should and is left alone.",
-    "Sums of x and of x² over one list get a pivot, the mean of the row's first block, wherever that provably "
-    "changes nothing: a LayerNorm, alone or before a product, and any variance written by hand; no RMSNorm. "
-    "It costs one more load of a block for each row.",
+    "nothing but -inf. An exponential in a sigmoid, SiLU or GELU saturates as it should and is left "
+    "alone.",
+    "Sums of x and of x² over one list get a pivot, the mean of the row's first block, wherever that "
+    "provably changes nothing: a LayerNorm, alone or before a product, and any variance written by hand; "
+    "no RMSNorm. It costs one more load of a block for each row.",
 )
 
 PROMISES = (
     "**Bounds.** Where logits are exactly representable, results of softmax, attention, logsumexp and "
-    "log-softmax differ from float64 by at most 2e-6 (f32) or 1e-2 (bf16) of the largest element of their row, "
-    "in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
+    "log-softmax differ from float64 by at most 2e-6 (f32) or 1e-2 (bf16) of the largest element of their"
+    " row, in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
     "**Rows masked by -inf everywhere** give 0 in a softmax and in attention, and -inf in logsumexp and "
-    "log-softmax, by whatever mask (a bias, a boolean mask, -inf in the logits). They never give NaN, which is "
-    "what the formulas give in float64. The exception is a softmax whose maximum fusion cannot free, along an "
-    "axis other than the last one of its array: it is NaN there, as it is without fusion.",
+    "log-softmax, by whatever mask (a bias, a boolean mask, -inf in the logits). They never give NaN, "
+    "which is what the formulas give in float64. The exception is a softmax whose maximum fusion cannot "
+    "free, along an axis other than the last one of its array: it is NaN there, as it is without fusion.",
     "**Finite masks keep their meaning.** -1e9 is a logit as any other: a row of nothing else is uniform.",
     "**Types.** Contractions and sums of f16 and bf16 accumulate in f32: the type is an attribute of the "
     "operation, printed as `acc f32`, and can be another one. Maxima are exact in any type; exponents, "
-    "exponentials and logarithms of 16-bit programs are computed in f32, and rounded only where the program "
-    "rounds.",
-    "**Memory.** Nothing is loaded or stored that was not before, but for the exponents of lists that are "
-    "stored (a number for each row of a block), and the pivot's block.",
+    "exponentials and logarithms of 16-bit programs are computed in f32, and rounded only where the "
+    "program rounds.",
+    "**Memory.** Nothing is loaded or stored that was not before, but for the exponents of lists that are"
+    " stored (a number for each row of a block), and the pivot's block.",
 )
 
 NOT_COVERED = (
-    "Logits that are wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no softmax "
-    "can undo.",
-    "Exponentials with another base (`math.exp2`) and `math.expm1`; the right operand of a contraction, where "
-    "exponents would be those of columns; softmax along columns of blocks without its maximum subtracted.",
-    "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than masks.",
+    "Logits that are wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no "
+    "softmax can undo.",
+    "Exponentials with another base (`math.exp2`) and `math.expm1`; the right operand of a contraction, "
+    "where exponents would be those of columns; softmax along columns of blocks without its maximum "
+    "subtracted.",
+    "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
+    "masks.",
     "Stabilising comes last: `block-fuse` refuses a function that is stabilised.",
 )
 
 MEASURED = """
 For each example the largest error over its hard inputs, relative to the largest element of the row, as the
-interpreter computes it: in blocks of 8 elements, extents of at most 20, the last snapshot. *Before fusion* is
-the program that `{passes}` gives. *Not finite* is a NaN or an infinity where float64 has a number. Hard are
-logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of -inf; biases
-of ±1e4 and finite masks; for norms rows of zeros and scales of 1e-20 and 1e18, for those that centre also
-constant rows and means of 100 and 1e4 deviations; large arguments for gates.
+interpreter computes it: in blocks of 8 elements, extents of at most 20, the last snapshot. *Before fusion*
+is the program that `{passes}` gives. *Not finite* is a NaN or an infinity where float64 has a number. Hard
+are logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of -inf;
+biases of ±1e4 and finite masks; for norms rows of zeros and scales of 1e-20 and 1e18, for those that centre
+also constant rows and means of 100 and 1e4 deviations; large arguments for gates.
 """
 
 MASKED_ROWS = "Rows that are masked everywhere by -inf:"

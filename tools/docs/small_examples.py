@@ -101,9 +101,9 @@ def resized(name: str, new: Mapping[str, int], element_type: str = "f32") -> tup
 
 
 def small_dims(name: str) -> dict[str, int]:
-    """Small extents for an example, which leave a few ragged blocks of 8; heads get a width with an exact root."""
+    """Small extents for an example: a few blocks of 8, ragged; heads get a width with an exact root."""
     dims = example_module(name).DIMS
-    found = {dim: min(dims[dim], LARGEST_EXTENT) for dim in free_dims(name)}
+    found = {dim: min(dims[dim], LARGEST_EXTENT if dims[dim] > 8 else 2) for dim in free_dims(name)}
     if "attention" in name and "D" in found:
         found["D"] = HEAD_WIDTH
     return found
