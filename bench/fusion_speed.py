@@ -127,7 +127,7 @@ def table(rows: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="small programs, one run each")
+    parser.add_argument("--quick", action="store_true", help="small programs, one run each, no target")
     parser.add_argument("--json", metavar="FILE", help="write the rows as JSON too")
     options = parser.parse_args(arguments)
     rows = measure(options.quick)
@@ -137,6 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             json.dump([asdict(row) for row in rows], file, indent=2)
             file.write("\n")
     late = [row.what for row in rows if row.target is not None and row.seconds > 2 * row.target]
+    if options.quick:
+        late = []
     for what in late:
         print(f"too slow: {what}", file=sys.stderr)
     return 1 if late else 0

@@ -62,7 +62,7 @@ def assert_kept(program: ArrayProgram, snapshot: Snapshot, expected: list[np.nda
 
 
 @pytest.mark.fuzz
-@examples(60)
+@examples(40)
 @given(array_programs(max_ops=16), BLOCK_SIZES)
 def test_snapshots_keep_values(program: ArrayProgram, size: int) -> None:
     expected = interpret(program.module, program.inputs, float64=True).results
@@ -74,7 +74,7 @@ def test_snapshots_keep_values(program: ArrayProgram, size: int) -> None:
 
 
 @pytest.mark.fuzz
-@examples(40)
+@examples(25)
 @given(array_programs(max_ops=16, element_types=("f32", "f64")), st.integers(0, 1 << 32))
 def test_order_does_not_matter(program: ArrayProgram, seed: int) -> None:
     """In 16-bit programs it decides whether two vectors are widened before or after they are multiplied."""
