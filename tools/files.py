@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from ..passes.output import os_reason, print_text, replace_file
 
 STDIN_NAME = "<stdin>"
 DEFAULT_LIMIT_MIB = 32
@@ -38,7 +38,7 @@ def read_text(path: str, limit_mib: int = DEFAULT_LIMIT_MIB) -> tuple[str, str]:
             with open(path, "rb") as file:
                 data = file.read(limit + 1)
     except OSError as error:
-        raise ToolError(f"cannot read '{name}': {reason(error)}") from error
+        raise ToolError(f"cannot read '{name}': {os_reason(error)}") from error
     if len(data) > limit:
         raise ToolError(f"'{name}' is larger than {limit_mib} MiB; --max-input-size raises the limit")
     return name, _decode(data, name)
@@ -59,12 +59,6 @@ def _decode(data: bytes, name: str) -> str:
             f"byte 0x{data[error.start]:02x}, which is not UTF-8",
         )
     raise ToolError(f"'{name}' is no MLIR text: line {line} holds {what}")
-
-
-def reason(error: OSError) -> str:
-    """The system's words for an error, in lower case."""
-    text = error.strerror or str(error)
-    return text[:1].lower() + text[1:]
 
 
 @dataclass(frozen=True)
@@ -90,33 +84,9 @@ def write_text(path: str, text: str) -> None:
     try:
         if os.path.isdir(path):
             raise ToolError(f"cannot write '{path}': it is a directory")
-        target = os.path.realpath(path)
-        if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
-            with open(target, "w", encoding="utf-8", newline="") as device:  # /dev/null, a pipe
-                device.write(text)
-            return
-        _replace(target, text)
+        replace_file(path, text.encode())
     except OSError as error:
-        raise ToolError(f"cannot write '{path}': {reason(error)}") from error
-
-
-def _replace(target: str, text: str) -> None:
-    mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
-    try:
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        raise ToolError(f"cannot write '{path}': {os_reason(error)}") from error
 
 
 def write_stdout(text: str) -> None:
@@ -124,20 +94,11 @@ def write_stdout(text: str) -> None:
     if sys.stdout is None:
         raise ToolError("standard output is closed")
     try:
-        sys.stdout.flush()
-        buffer = getattr(sys.stdout, "buffer", None)
-        if buffer is None:  # a StringIO
-            sys.stdout.write(text)
-            return
-        # An unbuffered stream (PYTHONUNBUFFERED) may take only a part, which its text layer does not notice.
-        rest = memoryview(text.encode("utf-8", "backslashreplace"))
-        while rest:
-            rest = rest[buffer.write(rest) or 0 :]
-        sys.stdout.flush()
+        print_text(text)
     except OSError as error:
         _detach_stdout()
         closed = "standard output was closed before everything was written"
-        failed = f"cannot write to standard output: {reason(error)}"
+        failed = f"cannot write to standard output: {os_reason(error)}"
         raise ToolError(closed if isinstance(error, BrokenPipeError) else failed) from error
 
 
