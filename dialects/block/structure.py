@@ -321,6 +321,18 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         return DropUnusedMapResults(), DropUnusedMapInputs(), DropDuplicateMapInputs()
 
 
+def _parse_list_of_items(parser: Parser, op_name: str) -> tuple[SSAValue, dict[str, Attribute]]:
+    """The operand of an operation on a list of items, and its attributes: `%S {…} : !block.list<…>`."""
+    operand = parser.parse_unresolved_operand()
+    attributes = parse_attributes(parser)
+    parser.parse_punctuation(":")
+    position = parser.pos
+    type = parser.parse_type()
+    if not isinstance(type, ListType) or not isinstance(type.element, ItemType):
+        parser.raise_error(f"{op_name}: expected a list of items, got {type}", position, parser.pos)
+    return parser.resolve_operand(operand, type), attributes
+
+
 @irdl_op_definition
 class FirstOp(IRDLOperation):
     """The first item of a list, in global memory: `%x0 = block.first %X : !block.list<K, block<M x K x
@@ -349,14 +361,8 @@ class FirstOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> FirstOp:
-        operand = parser.parse_unresolved_operand()
-        attributes = parse_attributes(parser)
-        parser.parse_punctuation(":")
-        position = parser.pos
-        type = parser.parse_type()
-        if not isinstance(type, ListType) or not isinstance(type.element, ItemType):
-            parser.raise_error(f"block.first: expected a list of items, got {type}", position, parser.pos)
-        op = cls(parser.resolve_operand(operand, type))
+        items, attributes = _parse_list_of_items(parser, cls.name)
+        op = cls(items)
         op.attributes.update(attributes)
         return op
 
@@ -416,14 +422,8 @@ class ReduceOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
         kind = parser.parse_str_enum(Kind)
-        operand = parser.parse_unresolved_operand()
-        attributes = parse_attributes(parser)
-        parser.parse_punctuation(":")
-        position = parser.pos
-        type = parser.parse_type()
-        if not isinstance(type, ListType) or not isinstance(type.element, ItemType):
-            parser.raise_error(f"block.reduce: expected a list of items, got {type}", position, parser.pos)
-        op = cls(kind, parser.resolve_operand(operand, type))
+        items, attributes = _parse_list_of_items(parser, cls.name)
+        op = cls(kind, items)
         op.attributes.update(attributes)
         return op
 
