@@ -19,7 +19,13 @@ def _block() -> Dialect:
     return BlockDialect
 
 
-OWN_DIALECTS: dict[str, Callable[[], Dialect]] = {"array": _array, "block": _block}
+def _kernel() -> Dialect:
+    from .kernel import KernelDialect
+
+    return KernelDialect
+
+
+OWN_DIALECTS: dict[str, Callable[[], Dialect]] = {"array": _array, "block": _block, "kernel": _kernel}
 """Factories of this compiler's dialects; each imports its module when the dialect is first met."""
 
 

@@ -26,11 +26,11 @@ MATH_OPS: frozenset[str] = frozenset(
         *("tanh", "erf", "sin", "cos", "absf", "floor", "ceil"),
     )
 )
-INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent"})
-"""Operations that ask where in the array the current element lies; part of the block dialect."""
+INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent", "kernel.quantity"})
+"""Operations that ask where in the array the current element lies; parts of the dialects with dims."""
 
 SCALAR_OPS: frozenset[str] = ARITH_OPS | MATH_OPS
-"""What `array.elementwise` allows; `block.elementwise` allows `INDEX_OPS` as well."""
+"""What `array.elementwise` allows; `block.elementwise` and `kernel.sweep` allow `INDEX_OPS` as well."""
 
 EXACT_ATTRIBUTE = "bb.exact"
 """Attribute of an `arith.constant`: the f64 number that was rounded to its value, for float64 evaluation."""

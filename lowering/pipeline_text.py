@@ -119,6 +119,7 @@ def _build(name: str, options: Mapping[str, list[_Word]], passes: Mapping[str, P
     cls = passes[name]()
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init and field.name != "name"}
     hints = get_type_hints(cls)
+    options = _gather_free_options(cls, fields, options)
     for option in options:
         if option not in fields:
             known = ", ".join(_shown(field) for field in fields)
@@ -137,6 +138,22 @@ def _build(name: str, options: Mapping[str, list[_Word]], passes: Mapping[str, P
         return cls.from_spec(ArgSpec(cls.name, parameters))
     except ValueError as error:  # from the pass's own checks
         raise PipelineError(f"pass '{name}': {' '.join(str(error).split())}") from error
+
+
+def _gather_free_options(
+    cls: type[ModulePass], fields: Mapping[str, Any], options: Mapping[str, list[_Word]]
+) -> Mapping[str, list[_Word]]:
+    """Options that a pass lets the user name, such as dims, as the one option that takes them: `name=value`."""
+    gathering = getattr(cls, "free_options", None)
+    if gathering is None:
+        return options
+    gathered = {name: words for name, words in options.items() if name in fields}
+    free = [
+        _Word(f"{name}={','.join(word.text for word in words)}", quoted=True)
+        for name, words in options.items()
+        if name not in fields
+    ]
+    return {**gathered, gathering: [*gathered.get(gathering, []), *free]} if free else gathered
 
 
 def _convert(pass_name: str, option: str, words: list[_Word], hint: Any) -> tuple[ParameterType, ...]:

@@ -76,6 +76,18 @@ def _block_stabilize() -> type[ModulePass]:
     return BlockStabilizePass
 
 
+def _block_shapes() -> type[ModulePass]:
+    from ..passes.block_shapes import BlockShapesPass
+
+    return BlockShapesPass
+
+
+def _block_to_kernel() -> type[ModulePass]:
+    from .block_to_kernel import BlockToKernelPass
+
+    return BlockToKernelPass
+
+
 def _block_traffic() -> type[ModulePass]:
     from ..passes.block_traffic import BlockTrafficPass
 
@@ -100,6 +112,18 @@ def _dce() -> type[ModulePass]:
     return DeadCodeElimination
 
 
+def _kernel_fuse_sweeps() -> type[ModulePass]:
+    from ..passes.kernel_fuse_sweeps import KernelFuseSweepsPass
+
+    return KernelFuseSweepsPass
+
+
+def _kernel_hoist() -> type[ModulePass]:
+    from ..passes.kernel_hoist import KernelHoistPass
+
+    return KernelHoistPass
+
+
 ALL_PASSES: dict[str, PassFactory] = {
     "array-decompose": _array_decompose,
     "array-simplify-views": _array_simplify_views,
@@ -109,10 +133,14 @@ ALL_PASSES: dict[str, PassFactory] = {
     "block-fuse-elementwise": _block_fuse_elementwise,
     "block-mask-remainders": _block_mask_remainders,
     "block-stabilize": _block_stabilize,
+    "block-shapes": _block_shapes,
+    "block-to-kernel": _block_to_kernel,
     "block-traffic": _block_traffic,
     "canonicalize": _canonicalize,
     "cse": _cse,
     "dce": _dce,
+    "kernel-fuse-sweeps": _kernel_fuse_sweeps,
+    "kernel-hoist": _kernel_hoist,
 }
 """Every known pass; a factory imports its pass's module when called."""
 

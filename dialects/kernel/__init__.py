@@ -1,0 +1,97 @@
+"""The `kernel` dialect: one kernel, placed and scheduled.
+
+Loops over blocks, tiles in memory spaces, moves with a change of layout, contractions and sweeps; nothing of any
+target's syntax.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from .compute import (
+    ContractOp,
+    FillOp,
+    LoadOp,
+    MoveOp,
+    Output,
+    OutputAttr,
+    Quantity,
+    QuantityAttr,
+    QuantityOp,
+    StoreOp,
+    SweepOp,
+    YieldOp,
+    scalar_block,
+)
+from .effects import readers, tiles_read, tiles_written, writers
+from .structure import (
+    BufferOp,
+    CursorOp,
+    ForOp,
+    FuncOp,
+    LaunchOp,
+    ParallelOp,
+    TileOp,
+    enclosing_loop,
+    region_of,
+)
+from .types import ArrayType, CursorType, Lanes, LanesAttr, Space, SpaceAttr, TileType
+
+KernelDialect = Dialect(
+    "kernel",
+    [
+        FuncOp,
+        ParallelOp,
+        ForOp,
+        CursorOp,
+        TileOp,
+        BufferOp,
+        LaunchOp,
+        LoadOp,
+        StoreOp,
+        MoveOp,
+        FillOp,
+        ContractOp,
+        SweepOp,
+        QuantityOp,
+        YieldOp,
+    ],
+    [ArrayType, CursorType, TileType, SpaceAttr, LanesAttr, OutputAttr, QuantityAttr],
+)
+
+__all__ = [
+    "ArrayType",
+    "BufferOp",
+    "ContractOp",
+    "CursorOp",
+    "CursorType",
+    "FillOp",
+    "ForOp",
+    "FuncOp",
+    "KernelDialect",
+    "Lanes",
+    "LanesAttr",
+    "LaunchOp",
+    "LoadOp",
+    "MoveOp",
+    "Output",
+    "OutputAttr",
+    "ParallelOp",
+    "Quantity",
+    "QuantityAttr",
+    "QuantityOp",
+    "Space",
+    "SpaceAttr",
+    "StoreOp",
+    "SweepOp",
+    "TileOp",
+    "TileType",
+    "YieldOp",
+    "enclosing_loop",
+    "readers",
+    "region_of",
+    "scalar_block",
+    "tiles_read",
+    "tiles_written",
+    "writers",
+]

@@ -1,0 +1,562 @@
+"""Kernels, their loops, and the windows through which they see arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FlatSymbolRefAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from ..block.dims import DIMS, parse_dims, require_declared
+from ..block.syntax import parse_attributes, parse_axes, parse_types_of, print_attributes, print_axes
+from ..block.types import AxesAttr, axes_attr
+from .types import ArrayType, CursorType, TileType
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """One kernel: `kernel.func @f(%q : !kernel.array<…>) outs(%o : !kernel.array<…>) attributes {block.dims =
+    {…}} { … }`.
+
+    Arrays that it reads, then arrays that it writes; none of those may overlap another. Dims are those of the
+    `block` dialect.
+    """
+
+    name = "kernel.func"
+    sym_name: StringAttr = prop_def(SymbolNameConstraint())
+    outputs: IntegerAttr = prop_def(IntegerAttr)
+    """How many of the last arguments the kernel writes."""
+    body = region_def("single_block")
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
+
+    def __init__(self, name: str, outputs: int, body: Region, attributes: dict[str, Attribute] | None = None):
+        super().__init__(
+            properties={"sym_name": StringAttr(name), "outputs": IntegerAttr(outputs, i64)},
+            regions=[body],
+            attributes=attributes or {},
+        )
+
+    @property
+    def output_count(self) -> int:
+        return self.outputs.value.data
+
+    def verify_(self) -> None:
+        for argument in self.body.block.args:
+            if not isinstance(argument.type, ArrayType):
+                raise VerifyException(f"kernel.func: expected arrays as arguments, got {argument.type}")
+        if not 0 <= self.output_count <= len(self.body.block.args):
+            raise VerifyException(
+                f"kernel.func: {self.output_count} outputs among {len(self.body.block.args)} arguments"
+            )
+        if DIMS not in self.attributes:
+            raise VerifyException("kernel.func: the kernel has no `block.dims`")
+        parse_dims(self.attributes[DIMS])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FuncOp:
+        name = parser.parse_symbol_name().data
+        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        outputs: list[Parser.Argument] = []
+        if parser.parse_optional_keyword("outs") is not None:
+            outputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        attributes = (
+            parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+        )
+        return cls(name, len(outputs), parser.parse_region([*inputs, *outputs]), attributes)
+
+    def print(self, printer: Printer) -> None:
+        def argument(value: SSAValue) -> None:
+            printer.print_ssa_value(value)
+            printer.print_string(f" : {value.type}")
+
+        arguments = self.body.block.args
+        first_output = len(arguments) - self.output_count
+        printer.print_string(f" @{self.sym_name.data}(")
+        printer.print_list(arguments[:first_output], argument)
+        printer.print_string(")")
+        if self.output_count:
+            printer.print_string(" outs(")
+            printer.print_list(arguments[first_output:], argument)
+            printer.print_string(")")
+        printer.print_string(" attributes")
+        print_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+class _Loop(IRDLOperation):
+    body = region_def("single_block")
+
+    @property
+    def dim_names(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def verify_(self) -> None:
+        dims = require_declared(self, self.dim_names)
+        for dim in self.dim_names:
+            if dims and enclosing_loop(self, dim) is not None:
+                raise VerifyException(f"{self.name}: a loop over {dim} stands inside another loop over {dim}")
+        if self.body.block.args:
+            raise VerifyException(f"{self.name}: the body has no arguments")
+
+
+@irdl_op_definition
+class ParallelOp(_Loop):
+    """Iterations over the blocks of some dims in any order and at the same time: `kernel.parallel @M, @L {
+    … }`.
+
+    No iteration may read what another writes.
+    """
+
+    name = "kernel.parallel"
+    dims: ArrayAttr[FlatSymbolRefAttr] = prop_def(ArrayAttr[FlatSymbolRefAttr])
+    traits = traits_def(NoTerminator())
+
+    def __init__(self, dims: Sequence[str], body: Region):
+        super().__init__(properties={"dims": ArrayAttr([SymbolRefAttr(dim) for dim in dims])}, regions=[body])
+
+    @property
+    def dim_names(self) -> tuple[str, ...]:
+        return tuple(dim.root_reference.data for dim in self.dims)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(set(self.dim_names)) != len(self.dim_names):
+            raise VerifyException(f"kernel.parallel: a dim occurs twice in {', '.join(self.dim_names)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ParallelOp:
+        dims: list[str] = []
+        if (first := parser.parse_optional_symbol_name()) is not None:
+            dims.append(first.data)
+            while parser.parse_optional_punctuation(",") is not None:
+                dims.append(parser.parse_symbol_name().data)
+        attributes = _parse_keyword_attributes(parser)
+        op = cls(dims, parser.parse_region([]))
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        if self.dim_names:
+            printer.print_string(" " + ", ".join(f"@{dim}" for dim in self.dim_names))
+        _print_keyword_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+
+@irdl_op_definition
+class ForOp(_Loop):
+    """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`."""
+
+    name = "kernel.for"
+    dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
+    traits = traits_def(NoTerminator())
+
+    def __init__(self, dim: str, body: Region):
+        super().__init__(properties={"dim": SymbolRefAttr(dim)}, regions=[body])
+
+    @property
+    def dim_names(self) -> tuple[str, ...]:
+        return (self.dim.root_reference.data,)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        dim = parser.parse_symbol_name().data
+        attributes = _parse_keyword_attributes(parser)
+        op = cls(dim, parser.parse_region([]))
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" @{self.dim_names[0]}")
+        _print_keyword_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+
+def _parse_keyword_attributes(parser: Parser) -> dict[str, Attribute]:
+    return parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+
+
+def _print_keyword_attributes(printer: Printer, op: Operation) -> None:
+    if op.attributes:
+        printer.print_string(" attributes")
+        print_attributes(printer, op)
+
+
+def enclosing_loop(op: Operation, dim: str) -> Operation | None:
+    """The loop over `dim` around an operation, if there is one."""
+    scope = op.parent_op()
+    while scope is not None and not (isinstance(scope, _Loop) and dim in scope.dim_names):
+        scope = scope.parent_op()
+    return scope
+
+
+@irdl_op_definition
+class CursorOp(IRDLOperation):
+    """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M x
+    K x f32>`.
+
+    `axes` has the dims of each axis of the array, as in `block.partition`. Along the dims of the cursor it is a
+    block wide; a dim that the cursor has no axis over picks one index, the number of the iteration. With `first
+    [N]` it stays at the first block of N, wherever the loop over N is. With `here [M]` the array holds one block
+    of M only, the one at hand.
+    """
+
+    name = "kernel.cursor"
+    axes: AxesAttr = prop_def(AxesAttr)
+    first: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
+    here: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
+    array = operand_def(ArrayType)
+    result = result_def(CursorType)
+
+    def __init__(
+        self,
+        array: SSAValue,
+        axes: Sequence[Sequence[str]],
+        result_type: CursorType,
+        first: Sequence[str] = (),
+        here: Sequence[str] = (),
+    ):
+        super().__init__(
+            operands=[array],
+            result_types=[result_type],
+            properties={
+                "axes": axes_attr(axes),
+                "first": _names_attr(first),
+                "here": _names_attr(here),
+            },
+        )
+
+    @property
+    def axis_dims(self) -> list[list[str]]:
+        return [[dim.data for dim in axis] for axis in self.axes]
+
+    @property
+    def first_dims(self) -> tuple[str, ...]:
+        return _names(self.first)
+
+    @property
+    def here_dims(self) -> tuple[str, ...]:
+        return _names(self.here)
+
+    def verify_(self) -> None:
+        array, cursor = self.array.type, self.result.type
+        assert isinstance(array, ArrayType) and isinstance(cursor, CursorType)
+        named = [dim for axis in self.axis_dims for dim in axis]
+        if len(self.axis_dims) != len(array.extents):
+            raise VerifyException(
+                f"kernel.cursor: {len(self.axis_dims)} axes are named, but {array} has {len(array.extents)}"
+            )
+        if len(set(named)) != len(named):
+            raise VerifyException(f"kernel.cursor: a dim names two axes, in {', '.join(named)}")
+        if array.element_type != cursor.element_type:
+            raise VerifyException(
+                f"kernel.cursor: element types differ, {array.element_type} and {cursor.element_type}"
+            )
+        for dim in cursor.dims:
+            if dim not in named:
+                raise VerifyException(f"kernel.cursor: no axis of the array is over {dim}")
+        for what, dims in (("first", self.first_dims), ("here", self.here_dims)):
+            for dim in dims:
+                if dim not in named:
+                    raise VerifyException(f"kernel.cursor: `{what}` names {dim}, which no axis is over")
+        dims = require_declared(self, tuple(named))
+        for dim in named:
+            pinned = dim in self.first_dims or dim in self.here_dims
+            if dims and not pinned and not dims[dim].is_whole and enclosing_loop(self, dim) is None:
+                raise VerifyException(f"kernel.cursor: no enclosing loop iterates over {dim}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CursorOp:
+        operand = parser.parse_unresolved_operand()
+        axes = parse_axes(parser)
+        first = _parse_names(parser, "first")
+        here = _parse_names(parser, "here")
+        attributes = parse_attributes(parser)
+        parser.parse_punctuation(":")
+        array = parser.resolve_operand(operand, parser.parse_type())
+        parser.parse_punctuation("->")
+        op = cls.create(
+            operands=[array],
+            result_types=[parser.parse_type()],
+            properties={
+                "axes": axes,
+                **({"first": first} if first is not None else {}),
+                **({"here": here} if here is not None else {}),
+            },
+            attributes=attributes,
+        )
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.array)
+        printer.print_string(" ")
+        print_axes(printer, self.axes)
+        for what, dims in (("first", self.first_dims), ("here", self.here_dims)):
+            if dims:
+                printer.print_string(f" {what} [{', '.join(dims)}]")
+        print_attributes(printer, self)
+        printer.print_string(f" : {self.array.type} -> {self.result.type}")
+
+
+def _names_attr(names: Sequence[str]) -> ArrayAttr[StringAttr] | None:
+    return ArrayAttr([StringAttr(name) for name in names]) if names else None
+
+
+def _names(attribute: ArrayAttr[StringAttr] | None) -> tuple[str, ...]:
+    return () if attribute is None else tuple(name.data for name in attribute)
+
+
+def _parse_names(parser: Parser, keyword: str) -> ArrayAttr[StringAttr] | None:
+    if parser.parse_optional_keyword(keyword) is None:
+        return None
+    names = parser.parse_comma_separated_list(
+        parser.Delimiter.SQUARE, lambda: parser.parse_identifier(context_msg=" as the name of a dim")
+    )
+    return _names_attr(names)
+
+
+@irdl_op_definition
+class TileOp(IRDLOperation):
+    """Room for a block, vector or scalar: `%s = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes =
+    rows>`.
+
+    What it holds at first is undefined.
+    """
+
+    name = "kernel.tile"
+    result = result_def(TileType)
+
+    def __init__(self, type: TileType):
+        super().__init__(result_types=[type])
+
+    def verify_(self) -> None:
+        assert isinstance(self.result.type, TileType)
+        require_declared(self, self.result.type.dims)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TileOp:
+        attributes = parse_attributes(parser)
+        parser.parse_punctuation(":")
+        return cls.create(result_types=[parser.parse_type()], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        print_attributes(printer, self)
+        printer.print_string(f" : {self.result.type}")
+
+
+@irdl_op_definition
+class BufferOp(IRDLOperation):
+    """An array of its own for each iteration around it: `%h = kernel.buffer [M, K] here [M] :
+    !kernel.array<?x?xf32>`.
+
+    Its axes are as long as the dims' extents (or numbers of blocks, for `blocks`), but a block long where
+    `here` says so. The extents in its type are `?`.
+    """
+
+    name = "kernel.buffer"
+    axes: AxesAttr = prop_def(AxesAttr)
+    here: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
+    blocks: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
+    result = result_def(ArrayType)
+
+    def __init__(
+        self,
+        axes: Sequence[str],
+        element_type: Attribute,
+        here: Sequence[str] = (),
+        blocks: Sequence[str] = (),
+    ):
+        super().__init__(
+            result_types=[ArrayType([-1] * len(axes), element_type)],
+            properties={
+                "axes": axes_attr([[dim] for dim in axes]),
+                "here": _names_attr(here),
+                "blocks": _names_attr(blocks),
+            },
+        )
+
+    @property
+    def axis_dims(self) -> list[str]:
+        return [axis.data[0].data for axis in self.axes]
+
+    @property
+    def here_dims(self) -> tuple[str, ...]:
+        return _names(self.here)
+
+    @property
+    def block_dims(self) -> tuple[str, ...]:
+        return _names(self.blocks)
+
+    def verify_(self) -> None:
+        if any(len(axis.data) != 1 for axis in self.axes):
+            raise VerifyException("kernel.buffer: each axis is over one dim")
+        require_declared(self, tuple(self.axis_dims))
+        for dim in (*self.here_dims, *self.block_dims):
+            if dim not in self.axis_dims:
+                raise VerifyException(f"kernel.buffer: no axis is over {dim}")
+        assert isinstance(self.result.type, ArrayType)
+        if self.result.type.extents != (None,) * len(self.axis_dims):
+            raise VerifyException(
+                f"kernel.buffer: the type must have {len(self.axis_dims)} axes of extent `?`, "
+                f"got {self.result.type}"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BufferOp:
+        axes = parse_axes(parser)
+        here = _parse_names(parser, "here")
+        blocks = _parse_names(parser, "blocks")
+        attributes = parse_attributes(parser)
+        parser.parse_punctuation(":")
+        return cls.create(
+            result_types=[parser.parse_type()],
+            properties={
+                "axes": axes,
+                **({"here": here} if here is not None else {}),
+                **({"blocks": blocks} if blocks is not None else {}),
+            },
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_axes(printer, self.axes)
+        for what, dims in (("here", self.here_dims), ("blocks", self.block_dims)):
+            if dims:
+                printer.print_string(f" {what} [{', '.join(dims)}]")
+        print_attributes(printer, self)
+        printer.print_string(f" : {self.result.type}")
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q, %k)
+    [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
+
+    The results are new tensors, whose axes have the dims (of the kernel) that are given for each. With `once`,
+    the operands are the same in every call, and so the results.
+    """
+
+    name = "kernel.launch"
+    kernel: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
+    axes: ArrayAttr[AxesAttr] = prop_def(ArrayAttr[AxesAttr])
+    inputs = var_operand_def(TensorType)
+    results_ = var_result_def(TensorType)
+
+    def __init__(
+        self,
+        kernel: str,
+        inputs: Sequence[SSAValue],
+        axes: Sequence[Sequence[Sequence[str]]],
+        result_types: Sequence[Attribute],
+    ):
+        super().__init__(
+            operands=[inputs],
+            result_types=[result_types],
+            properties={
+                "kernel": SymbolRefAttr(kernel),
+                "axes": ArrayAttr([axes_attr(axis) for axis in axes]),
+            },
+        )
+
+    @property
+    def kernel_name(self) -> str:
+        return self.kernel.root_reference.data
+
+    def called(self) -> FuncOp | None:
+        """The kernel, if its module has it."""
+        scope = self.parent_op()
+        while scope is not None:
+            for region in scope.regions:
+                for body in region.blocks:
+                    for op in body.ops:
+                        if isinstance(op, FuncOp) and op.sym_name.data == self.kernel_name:
+                            return op
+            scope = scope.parent_op()
+        return None
+
+    def verify_(self) -> None:
+        if len(self.axes) != len(self.results_):
+            raise VerifyException(
+                f"kernel.launch: axes of {len(self.axes)} results are given for {len(self.results_)}"
+            )
+        if self.get_toplevel_object() is self:
+            return
+        kernel = self.called()
+        if kernel is None:
+            raise VerifyException(f"kernel.launch: there is no kernel @{self.kernel_name}")
+        expected = [argument.type for argument in kernel.body.block.args]
+        got = [ArrayType.of(value.type) for value in (*self.inputs, *self.results_)]  # pyright: ignore[reportArgumentType]
+        if kernel.output_count != len(self.results_) or len(expected) != len(got):
+            raise VerifyException(
+                f"kernel.launch: @{self.kernel_name} reads {len(expected) - kernel.output_count} arrays and "
+                f"writes {kernel.output_count}, got {len(self.inputs)} and {len(self.results_)}"
+            )
+        for number, (want, have) in enumerate(zip(expected, got, strict=True)):
+            if want != have:
+                raise VerifyException(
+                    f"kernel.launch: array {number} of @{self.kernel_name} must be {want}, got {have}"
+                )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LaunchOp:
+        kernel = parser.parse_symbol_name().data
+        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        axes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_axes(parser))
+        attributes = parse_attributes(parser)
+        parser.parse_punctuation(":")
+        inputs = parse_types_of(parser, operands, parser.Delimiter.PAREN)
+        parser.parse_punctuation("->")
+        results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        return cls.create(
+            operands=inputs,
+            result_types=results,
+            properties={"kernel": SymbolRefAttr(kernel), "axes": ArrayAttr(axes)},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" @{self.kernel_name}(")
+        printer.print_list(self.inputs, printer.print_operand)
+        printer.print_string(") [")
+        printer.print_list(self.axes, lambda axes: print_axes(printer, axes))
+        printer.print_string("]")
+        print_attributes(printer, self)
+        printer.print_string(" : (")
+        printer.print_list(self.inputs.types, printer.print_attribute)
+        printer.print_string(") -> (")
+        printer.print_list(self.results_.types, printer.print_attribute)
+        printer.print_string(")")
+
+
+def region_of(body: Block) -> Region:
+    """A region with one block."""
+    return Region(body)

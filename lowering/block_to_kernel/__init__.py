@@ -1,0 +1,43 @@
+"""`block-to-kernel`: block programs become kernels, and functions that launch them on whole arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from ...dialects import block
+from .host import lower_function
+from .layout import Orientation
+
+
+@dataclass(frozen=True)
+class BlockToKernelPass(ModulePass):
+    """Turn each nest of a block program into a kernel, and the program into a function that launches them.
+
+    Every dim needs a block size (`block-shapes` chooses them). `lanes` says which axis of the tiles runs along
+    the lanes of vectors: `rows` (chained contractions need no packing between them), `cols` (few rows, or no
+    contractions), or `auto` for the better one, kernel by kernel.
+    """
+
+    name = "block-to-kernel"
+
+    lanes: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.lanes not in tuple(Orientation):
+            raise ValueError(f"option 'lanes' must be auto, rows or cols, got {self.lanes!r}")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [
+            function
+            for function in op.walk()
+            if isinstance(function, FuncOp)
+            and block.DIMS in function.attributes
+            and len(function.body.blocks) == 1
+        ]
+        for function in functions:
+            lower_function(function, Orientation(self.lanes))

@@ -1,0 +1,422 @@
+"""One kernel: loops, tiles and moves from the operations of a block program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.hints import isa
+
+from ...dialects import block, kernel
+from ...dialects.block import Kind
+from ...dialects.diagnostics import OpError
+from ...dialects.kernel import Lanes, Output
+from ...dialects.scalar import is_float
+from ...dialects.scalar_builder import ScalarBuilder
+from .layout import Layouts, is_block
+from .running_maximum import may_run
+from .sweeps import Recipe, make_sweep, recipe_for, widened
+
+_IDENTITY = {Kind.Sum: 0.0, Kind.Max: float("-inf"), Kind.Min: float("inf")}
+_COMBINE: Mapping[Kind, tuple[type[Operation], type[Operation]]] = {
+    Kind.Sum: (arith.AddfOp, arith.AddiOp),
+    Kind.Max: (arith.MaximumfOp, arith.MaxSIOp),
+    Kind.Min: (arith.MinimumfOp, arith.MinSIOp),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a list (or an item in global memory) lies: an array, and the dims of its axes."""
+
+    array: SSAValue
+    axes: tuple[tuple[str, ...], ...]
+    first: tuple[str, ...] = ()
+    here: tuple[str, ...] = ()
+
+
+@dataclass
+class _Scope:
+    """What is known of a body that is being lowered."""
+
+    body: Block
+    loops: tuple[str, ...]
+
+
+@dataclass
+class NestLowering:
+    """Lowers operations of a block program into the body of one kernel.
+
+    `places` has the lists from outside that the kernel reads or writes. Tiles are made in `tiles`, the block
+    that runs once for each parallel iteration.
+    """
+
+    dims: Mapping[str, block.DimAttr]
+    layouts: Layouts
+    places: dict[SSAValue, list[Place]]
+    tiles: Block
+    _tile_of: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    _accumulators: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Tiles that the operation that makes a value adds it to, instead of writing it to one of its own."""
+    _last_tile: Operation | None = None
+
+    def lower(self, ops: Iterable[Operation], body: Block, loops: tuple[str, ...]) -> None:
+        """Lower operations in order to the end of a body that stands in loops over some dims."""
+        scope = _Scope(body, loops)
+        for op in ops:
+            self._lower(op, scope)
+
+    # Tiles
+
+    def _tile(self, type: Attribute, lanes: Lanes, hint: str | None) -> SSAValue:
+        assert isinstance(type, block.ItemType)
+        op = kernel.TileOp(kernel.TileType(type.dims, type.element_type, lanes))
+        self._reserve(op)
+        op.result.name_hint = hint
+        return op.result
+
+    def _reserve(self, op: Operation) -> None:
+        """Put what makes room for something where every loop sees it."""
+        if self._last_tile is None and self.tiles.first_op is not None:
+            self.tiles.insert_op_before(op, self.tiles.first_op)
+        elif self._last_tile is None:
+            self.tiles.add_op(op)
+        else:
+            self.tiles.insert_op_after(op, self._last_tile)
+        self._last_tile = op
+
+    def _new_tile(self, value: SSAValue) -> SSAValue:
+        """A tile for a value of the block program."""
+        tile = self._tile_of[value] = self._tile(value.type, self.layouts[value], value.name_hint)
+        return tile
+
+    def _tile_for(self, value: SSAValue) -> SSAValue:
+        return self._tile_of[value]
+
+    # Operations
+
+    def _lower(self, op: Operation, scope: _Scope) -> None:
+        match op:
+            case block.LoadOp():
+                self._load(op, scope)
+            case block.StoreOp():
+                self._store(op, scope)
+            case block.FirstOp():
+                self.places[op.result] = [
+                    Place(place.array, place.axes, (*place.first, _list_dim(op.list)), place.here)
+                    for place in self.places[op.list]
+                ]
+            case block.MapOp():
+                self._map(op, scope)
+            case block.ReduceOp():
+                self._reduce(op, scope)
+            case block.DotOp():
+                self._dot(op, scope)
+            case block.YieldOp():
+                pass
+            case _:
+                recipe = recipe_for(op)
+                if recipe is None:
+                    raise OpError(op, "has no form in a kernel")
+                self._sweep(op, recipe, scope)
+
+    def _cursor(self, place: Place, item: block.ItemType, scope: _Scope, hint: str | None) -> SSAValue:
+        op = kernel.CursorOp(
+            place.array, place.axes, kernel.CursorType(item.dims, item.element_type), place.first, place.here
+        )
+        scope.body.add_op(op)
+        op.result.name_hint = hint
+        return op.result
+
+    def _load(self, op: block.LoadOp, scope: _Scope) -> None:
+        item = op.source.type
+        assert isinstance(item, block.ItemType)
+        cursor = self._cursor(self.places[op.source][0], item, scope, op.result.name_hint)
+        if self._is_read_in_place(op.result):
+            self._tile_of[op.result] = cursor
+            return
+        scope.body.add_op(kernel.LoadOp(self._new_tile(op.result), cursor))
+
+    def _is_read_in_place(self, value: SSAValue) -> bool:
+        """Whether only contractions read a loaded block, element by element."""
+        if not is_block(value) or not value.uses:
+            return False
+        for use in value.uses:
+            user = use.operation
+            if not isinstance(user, block.DotOp) or user.lhs is user.rhs:
+                return False
+            broadcast = user.rhs if self.layouts.orientation is Lanes.Rows else user.lhs
+            if value is not broadcast and self.layouts.orientation is Lanes.Rows:
+                return False
+            if block.element_type_of(value.type) != user.accumulator:
+                return False
+        return True
+
+    def _store(self, op: block.StoreOp, scope: _Scope) -> None:
+        item = op.source.type
+        assert isinstance(item, block.ItemType)
+        if op.result not in self.places:
+            self.places[op.result] = [self._buffer(op.result.type)]
+        for place in self.places[op.result]:
+            cursor = self._cursor(place, item, scope, op.result.name_hint)
+            scope.body.add_op(kernel.StoreOp(cursor, self._tile_for(op.source)))
+
+    def _buffer(self, type: Attribute) -> Place:
+        """Room for a list that no other iteration of the loops around sees."""
+        nest = type.dims if isinstance(type, block.ListType) else ()
+        item = type.item if isinstance(type, block.ListType) else type
+        assert isinstance(item, block.ItemType)
+        outer = [dim for dim in nest if dim not in item.dims]
+        axes = [*outer, *item.dims]
+        here = [dim for dim in item.dims if dim not in nest and not self.dims[dim].is_whole]
+        op = kernel.BufferOp(axes, item.element_type, here, outer)
+        self._reserve(op)
+        return Place(op.result, tuple((dim,) for dim in axes), (), tuple(here))
+
+    def _dot(self, op: block.DotOp, scope: _Scope) -> None:
+        accumulator = self._accumulators.get(op.result)
+        lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
+        if self.layouts.orientation is Lanes.Cols:
+            rhs = self._turned(op.rhs, rhs, scope)
+        if accumulator is not None:
+            self._tile_of[op.result] = accumulator
+            scope.body.add_op(kernel.ContractOp(accumulator, lhs, rhs, accumulate=True))
+        else:
+            scope.body.add_op(kernel.ContractOp(self._new_tile(op.result), lhs, rhs))
+
+    def _turned(self, value: SSAValue, tile: SSAValue, scope: _Scope) -> SSAValue:
+        """The right operand of a contraction with its rows in lanes."""
+        if not isinstance(tile.type, kernel.TileType) or tile.type.rows_in_lanes:
+            return tile
+        turned = self._tile(value.type, Lanes.Rows, value.name_hint)
+        scope.body.add_op(kernel.MoveOp(turned, tile))
+        return turned
+
+    def _sweep(self, op: Operation, recipe: Recipe, scope: _Scope) -> None:
+        result = op.results[0]
+        inputs = [self._tile_for(operand) for operand in op.operands]
+        output = self._new_tile(result)
+        scope.body.add_op(
+            make_sweep(
+                recipe.dims, inputs, [(recipe.output, output)], lambda s, values: [recipe.function(s, values)]
+            )
+        )
+
+    # Loops
+
+    def _reduce(self, op: block.ReduceOp, scope: _Scope) -> None:
+        kind, item = op.kind.data, op.result.type
+        assert isinstance(item, block.ItemType)
+        total, dim = self._new_tile(op.result), op.dim_name
+        place = self.places[op.list][0]
+        if self.dims[dim].is_whole:
+            scope.body.add_op(kernel.LoadOp(total, self._cursor(place, item, scope, op.result.name_hint)))
+            return
+        scope.body.add_op(kernel.FillOp(total, _IDENTITY[kind]))
+        part = self._tile(item, self.layouts[op.result], op.result.name_hint)
+        inner = self._loop(dim, scope)
+        inner.body.add_op(kernel.LoadOp(part, self._cursor(place, item, inner, op.result.name_hint)))
+        self._combine(kind, total, part, inner)
+
+    def _loop(self, dim: str, scope: _Scope) -> _Scope:
+        body = Block()
+        scope.body.add_op(kernel.ForOp(dim, Region(body)))
+        return _Scope(body, (*scope.loops, dim))
+
+    def _combine(self, kind: Kind, total: SSAValue, part: SSAValue, scope: _Scope) -> None:
+        """total = total + part, or the like."""
+        assert isinstance(total.type, kernel.TileType)
+        of_floats, of_integers = _COMBINE[kind]
+
+        def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
+            combine = of_floats if is_float(values[0].type) else of_integers
+            return [s.insert(combine.create(operands=list(values), result_types=[values[0].type]))]
+
+        dims = total.type.dims
+        scope.body.add_op(make_sweep(dims, [total, part], [(Output.Each, total)], function))
+
+    def _map(self, op: block.MapOp, scope: _Scope) -> None:
+        for value, argument in zip(op.inputs, op.body.block.args, strict=True):
+            self.places[argument] = self.places[value]
+        self._place_lists(op, scope)
+        if self.dims[op.dim_name].is_whole:
+            self._single(op, scope)
+        else:
+            self._iterated(op, scope)
+
+    def _place_lists(self, op: block.MapOp, scope: _Scope) -> None:
+        """Decide where the lists that a map makes lie, and so what its body stores."""
+        for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
+            if block.is_local(yielded.type) or (kind is Kind.Any and result not in self.places):
+                continue
+            if isinstance(yielded.owner, Block) or yielded.owner.parent is not op.body.block:
+                raise OpError(op, "yields a list that it does not make; a kernel cannot copy lists")
+            if result not in self.places:
+                self.places[result] = [self._buffer(result.type)]
+            self.places[yielded] = [*self.places.get(yielded, []), *self.places[result]]
+
+    def _single(self, op: block.MapOp, scope: _Scope) -> None:
+        """A map over a dim with one block: its body, as it is."""
+        for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
+            if kind.reduces and result in self._accumulators and _may_add_directly(op, yielded):
+                self._accumulators[yielded] = self._accumulators[result]
+        self.lower(op.body.block.ops, scope.body, scope.loops)
+        for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
+            if kind is Kind.Stack or yielded not in self._tile_of:
+                self.places[result] = self.places[yielded]
+                continue
+            self._tile_of[result] = self._tile_of[yielded]
+            total = self._accumulators.get(result)
+            if total is not None and self._tile_of[yielded] is not total:
+                self._combine(kind, total, self._tile_of[yielded], scope)
+                self._tile_of[result] = total
+
+    def _iterated(self, op: block.MapOp, scope: _Scope) -> None:
+        yields = op.yield_op.arguments
+        totals: dict[int, SSAValue] = {}
+        for index, (kind, result) in enumerate(zip(op.result_kinds, op.results_, strict=True)):
+            if not kind.reduces:
+                continue
+            total = self._accumulators.get(result)
+            if total is None:
+                total = self._new_tile(result)
+                scope.body.add_op(kernel.FillOp(total, _IDENTITY[kind]))
+            else:
+                self._tile_of[result] = total
+            totals[index] = total
+            pivot = op.result_pivots[index]
+            if kind is Kind.Sum and pivot is None and _may_add_directly(op, yields[index]):
+                self._accumulators[yields[index]] = total
+        inner = self._loop(op.dim_name, scope)
+        maxima = {pivot for pivot in op.result_pivots if pivot is not None}
+        running = {index: may_run(op, index) for index in maxima}
+        fades: dict[int, SSAValue] = {}
+        delayed = self._delayed_contractions(op, running)
+        for each in op.body.block.ops:
+            if each not in delayed:
+                self._lower(each, inner)
+            for index in maxima:
+                if running[index] and each is yields[index].owner:
+                    fades[index] = self._advance(yields[index], totals[index], inner)
+                    self._tile_of[yields[index]] = totals[index]
+        factors = {
+            index: (fades[index], None)
+            if running[index]
+            else self._rescale(self._tile_for(yields[index]), totals[index], inner)
+            for index in sorted(maxima)
+        }
+        for index, total in totals.items():
+            pivot = op.result_pivots[index]
+            maker = yields[index].owner
+            if pivot is not None and isinstance(maker, Operation) and maker in delayed:
+                assert isinstance(maker, block.DotOp)
+                self._faded_dot(maker, total, factors[pivot][0], inner)
+            elif pivot is not None:
+                self._faded(total, self._tile_for(yields[index]), factors[pivot], inner)
+            elif index in maxima or yields[index] in self._accumulators:
+                continue
+            else:
+                self._combine(op.result_kinds[index], total, self._tile_for(yields[index]), inner)
+        for kind, result, yielded in zip(op.result_kinds, op.results_, yields, strict=True):
+            if kind is Kind.Any and yielded in self._tile_of:
+                self._tile_of[result] = self._tile_of[yielded]
+            elif kind is Kind.Any:
+                self.places[result] = self.places[yielded]
+
+    def _delayed_contractions(self, op: block.MapOp, running: Mapping[int, bool]) -> set[Operation]:
+        """Contractions that go straight into a sum that is relative to a running maximum."""
+        found: set[Operation] = set()
+        for index, yielded in enumerate(op.yield_op.arguments):
+            pivot = op.result_pivots[index]
+            if pivot is not None and running[pivot] and _may_add_directly(op, yielded):
+                maker = yielded.owner
+                if isinstance(maker, block.DotOp):
+                    found.add(maker)
+        return found
+
+    def _faded_dot(self, op: block.DotOp, total: SSAValue, fade: SSAValue, scope: _Scope) -> None:
+        lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
+        if self.layouts.orientation is Lanes.Cols:
+            rhs = self._turned(op.rhs, rhs, scope)
+        scope.body.add_op(kernel.ContractOp(total, lhs, rhs, scale=fade))
+
+    def _fade_tile(self, total: SSAValue, hint: str) -> SSAValue:
+        assert isinstance(total.type, kernel.TileType)
+        dims, element_type = total.type.dims, total.type.element_type
+        return self._tile(block.item_type(dims, element_type), Lanes.Cols, hint)
+
+    def _advance(self, part: SSAValue, top: SSAValue, scope: _Scope) -> SSAValue:
+        """Move a running maximum past what an iteration found; gives by what earlier sums shrink."""
+        fade = self._fade_tile(top, "fade")
+
+        def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
+            old, new = values
+            moved = s.maximum(old, new)
+            return [moved, _relative_exp(s, old, moved)]
+
+        tile = top.type
+        assert isinstance(tile, kernel.TileType)
+        outputs = [(Output.Each, top), (Output.Each, fade)]
+        scope.body.add_op(make_sweep(tile.dims, [top, self._tile_for(part)], outputs, function))
+        return fade
+
+    def _rescale(self, part: SSAValue, top: SSAValue, scope: _Scope) -> tuple[SSAValue, SSAValue]:
+        """Take in a maximum; gives by what earlier sums and the sums of this iteration shrink."""
+        fade, unit = self._fade_tile(top, "fade"), self._fade_tile(top, "unit")
+
+        def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
+            old, new = values
+            moved = s.maximum(old, new)
+            return [moved, _relative_exp(s, old, moved), _relative_exp(s, new, moved)]
+
+        tile = top.type
+        assert isinstance(tile, kernel.TileType)
+        outputs = [(Output.Each, top), (Output.Each, fade), (Output.Each, unit)]
+        scope.body.add_op(make_sweep(tile.dims, [top, part], outputs, function))
+        return fade, unit
+
+    def _faded(
+        self, total: SSAValue, part: SSAValue, factors: tuple[SSAValue, SSAValue | None], scope: _Scope
+    ) -> None:
+        """total = total * fade + part * unit."""
+        fade, unit = factors
+        assert isinstance(total.type, kernel.TileType)
+
+        def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
+            own = widened(s, values[2], values[0].type)
+            kept = s.multiply(values[0], own)
+            new = values[1] if unit is None else s.multiply(values[1], widened(s, values[3], values[1].type))
+            return [s.add(kept, new)]
+
+        inputs = [total, part, fade, *([] if unit is None else [unit])]
+        scope.body.add_op(make_sweep(total.type.dims, inputs, [(Output.Each, total)], function))
+
+
+def _list_dim(value: SSAValue) -> str:
+    assert isinstance(value.type, block.ListType)
+    return value.type.dim.data
+
+
+def _may_add_directly(op: block.MapOp, yielded: SSAValue) -> bool:
+    """Whether what makes a yielded value can add it to a total: nobody else reads it."""
+    maker = yielded.owner
+    if not isinstance(maker, block.DotOp | block.MapOp) or maker.parent is not op.body.block:
+        return False
+    if len(list(yielded.uses)) != 1:
+        return False
+    if isinstance(maker, block.MapOp):
+        index = list(maker.results).index(yielded)  # pyright: ignore[reportArgumentType]
+        return maker.result_kinds[index] is Kind.Sum and maker.result_pivots[index] is None
+    return True
+
+
+def _relative_exp(s: ScalarBuilder, exponent: SSAValue, top: SSAValue) -> SSAValue:
+    """exp(exponent - top), and 1 where both are the same, which -inf may be."""
+    type = exponent.type
+    assert isa(type, AnyFloat)
+    same = s.insert(arith.CmpfOp(exponent, top, "oeq"))
+    power = s.insert(math.ExpOp(s.subtract(exponent, top)))
+    return s.select(same, s.constant(1.0, type), power)

@@ -1,0 +1,155 @@
+"""When the sums of a loop may be taken relative to the running maximum from the start.
+
+A map yields a maximum t and sums s that are relative to it: each stands for s·exp(t). Where s depends on t
+through a factor exp(-t) alone, any other t gives the same product. A sequential loop takes the maximum so far, so
+that only what was summed before has to be rescaled, and only when the maximum moves: the online softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from xdsl.dialects import arith, math
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import block
+from ...dialects.block import Kind
+
+
+class _Degree(Enum):
+    """How a value depends on t."""
+
+    Free = auto()
+    """Not at all."""
+    Exponent = auto()
+    """x - t, x free of t."""
+    Factor = auto()
+    """x·exp(-t), x free of t."""
+    Other = auto()
+
+
+def may_run(op: block.MapOp, maximum: int) -> bool:
+    """Whether the sums relative to result `maximum` of a map are x·exp(-t), and nothing else depends on t.
+
+    t is what the body yields as that maximum; -inf is as good as any other value, for what guards against it.
+    """
+    top = op.yield_op.arguments[maximum]
+    maker = top.owner
+    if not isinstance(maker, Operation) or maker.parent is not op.body.block:
+        return False
+    degrees: dict[SSAValue, _Degree] = {top: _Degree.Other}
+    for inner in op.body.block.ops:
+        if inner is maker or not inner.results:
+            continue
+        if isinstance(inner, block.MapOp):
+            if any(operand in degrees for each in inner.walk() for operand in each.operands):
+                return False
+            continue
+        degree = _item_degree(inner, [degrees.get(operand, _Degree.Free) for operand in inner.operands], top)
+        if degree is not _Degree.Free:
+            degrees.update(dict.fromkeys(inner.results, degree))
+    for index, (kind, yielded) in enumerate(zip(op.result_kinds, op.yield_op.arguments, strict=True)):
+        degree = degrees.get(yielded, _Degree.Free)
+        if index == maximum:
+            continue
+        if op.result_pivots[index] == maximum:
+            if kind is not Kind.Sum or degree is not _Degree.Factor:
+                return False
+        elif degree is not _Degree.Free:
+            return False
+    return True
+
+
+def _item_degree(op: Operation, operands: Sequence[_Degree], top: SSAValue) -> _Degree:
+    if all(degree is _Degree.Free for degree in operands):
+        return _Degree.Free
+    match op:
+        case block.ElementwiseOp():
+            if len(op.inputs) == 1 and op.inputs[0] is top:
+                return _Degree.Exponent if _negates(op) else _Degree.Other
+            return _region_degree(op, operands)
+        case block.LinearOp() if list(op.terms) == [top]:
+            return _Degree.Exponent if str(op.coefficients.data[0]) == "-1" else _Degree.Other
+        case block.RowShiftOp() | block.AddOp():
+            return _sum(operands)
+        case block.DotOp() | block.MulOp() | block.RowScaleOp() | block.ColScaleOp() | block.OuterOp():
+            return _product(operands)
+        case block.RowSumOp():
+            return operands[0] if operands[0] is _Degree.Factor else _Degree.Other
+        case block.LinearOp():
+            return _Degree.Factor if set(operands) == {_Degree.Factor} else _Degree.Other
+        case block.MonomialOp():
+            powers = [
+                exponent
+                for (_, exponent), degree in zip(op.pairs, operands, strict=True)
+                if degree is not _Degree.Free
+            ]
+            return _product(operands) if powers == [1] else _Degree.Other
+        case _:
+            return _Degree.Other
+
+
+def _sum(operands: Sequence[_Degree]) -> _Degree:
+    bound = [degree for degree in operands if degree is not _Degree.Free]
+    return _Degree.Exponent if bound == [_Degree.Exponent] else _Degree.Other
+
+
+def _product(operands: Sequence[_Degree]) -> _Degree:
+    bound = [degree for degree in operands if degree is not _Degree.Free]
+    return _Degree.Factor if bound == [_Degree.Factor] else _Degree.Other
+
+
+def _negates(op: block.ElementwiseOp) -> bool:
+    """Whether an element-wise op is -x, or -x with 0 for -inf."""
+    negation = op.yield_op.arguments[0].owner
+    if not isinstance(negation, arith.NegfOp):
+        return False
+    (argument,) = op.body.block.args
+    value = negation.operand
+    if isinstance(value.owner, arith.SelectOp):
+        comparison = value.owner.cond.owner
+        guarded = isinstance(comparison, arith.CmpfOp) and comparison.lhs is argument
+        return guarded and argument in (value.owner.lhs, value.owner.rhs)
+    return value is argument
+
+
+def _region_degree(op: block.ElementwiseOp, operands: Sequence[_Degree]) -> _Degree:
+    """The degree of what the region of an element-wise op yields."""
+    degrees = dict(zip(op.body.block.args, operands, strict=True))
+    for inner in op.body.block.ops:
+        if not inner.results:
+            continue
+        given = [degrees.get(operand, _Degree.Free) for operand in inner.operands]
+        degrees[inner.results[0]] = _scalar_degree(inner, given)
+    return degrees.get(op.yield_op.arguments[0], _Degree.Free)
+
+
+def _scalar_degree(op: Operation, operands: Sequence[_Degree]) -> _Degree:
+    if all(degree is _Degree.Free for degree in operands):
+        return _Degree.Free
+    match op:
+        case arith.AddfOp():
+            return _sum(operands)
+        case math.ExpOp() if operands[0] is _Degree.Exponent:
+            return _Degree.Factor
+        case arith.MulfOp():
+            return _product(operands)
+        case arith.DivfOp() if operands[1] is _Degree.Free:
+            return _product(operands)
+        case arith.ExtFOp() | arith.TruncFOp():
+            return operands[0]
+        case arith.SelectOp() if operands[0] is _Degree.Free:
+            return _selected(op, operands[1:])
+        case _:
+            return _Degree.Other
+
+
+def _selected(op: arith.SelectOp, operands: Sequence[_Degree]) -> _Degree:
+    """x·exp(-t), or 0 instead where something free of t says so."""
+    for degree, other in zip(operands, (op.rhs, op.lhs), strict=True):
+        constant = other.owner
+        zero = isinstance(constant, arith.ConstantOp) and float(constant.value.value.data) == 0  # pyright: ignore
+        if degree is _Degree.Factor and zero:
+            return degree
+    return _Degree.Factor if set(operands) == {_Degree.Factor} else _Degree.Other

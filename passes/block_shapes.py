@@ -1,0 +1,128 @@
+"""`block-shapes`: a block size for every dim, by a simple model of caches and registers.
+
+The model: a tile that vectors run over has a few vectors' worth of rows (`ROWS`), so that a register tile of a
+contraction is full and the planes of a chain of contractions stay in the first-level cache; a dim that is summed
+over, or runs along the columns of a result, is cut where a plane of that many columns and `ROWS` rows would leave
+the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of an attention, the
+hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are written and read again. What
+is not much longer than that stays whole, which spares loops and lets more fuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from ..dialects import block
+from ..dialects.block import Blocking
+from ..dialects.diagnostics import OpError, did_you_mean
+
+ROWS = 64
+COLUMNS = 256
+CHAINED = 64
+WHOLE = "whole"
+
+
+@dataclass(frozen=True)
+class BlockShapesPass(ModulePass):
+    """Choose a block size for every dim that has none: `block-shapes{M=64 N=256 K=whole}` sets some by name.
+
+    A size that a program declares stays, unless it is named. Dims of extent `?` are cut into blocks as well.
+    """
+
+    name = "block-shapes"
+    free_options: ClassVar[str] = "sizes"
+    """The field that takes the options named like dims."""
+
+    sizes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for size in self.sizes:
+            dim, _, text = size.partition("=")
+            if text != WHOLE and not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
+                raise ValueError(f"the size of dim {dim} must be a positive number or whole, got {text!r}")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        wanted = dict(size.split("=", 1) for size in self.sizes)
+        functions = [
+            function
+            for function in op.walk()
+            if isinstance(function, FuncOp) and block.DIMS in function.attributes
+        ]
+        known: dict[str, None] = {}
+        for function in functions:
+            dims = block.parse_dims(function.attributes[block.DIMS])
+            known |= dict.fromkeys(dims)
+            function.attributes[block.DIMS] = block.dims_attr(choose_shapes(function, dims, wanted))
+        for name in wanted:
+            if name not in known:
+                otherwise = f"; the dims are {', '.join(known)}" if known else ""
+                raise PassFailedException(
+                    f"no function has a dim {name}{did_you_mean(name, known, otherwise)}"
+                )
+
+
+def choose_shapes(
+    function: FuncOp, dims: Mapping[str, block.DimAttr], wanted: Mapping[str, str]
+) -> dict[str, block.DimAttr]:
+    """The dims of a block program with their sizes. `wanted` maps names to sizes, or to `whole`.
+
+    Raises OpError where a batch dim is to have a size.
+    """
+    roles = _Roles.of(function)
+    return {name: _shaped(function, name, dim, wanted.get(name), roles) for name, dim in dims.items()}
+
+
+def _shaped(
+    function: FuncOp, name: str, dim: block.DimAttr, wanted: str | None, roles: _Roles
+) -> block.DimAttr:
+    if dim.is_batch and wanted is not None:
+        raise OpError(function, f"batch dim {name} takes no block size: its items have no axis over it")
+    if wanted == WHOLE:
+        return block.DimAttr(dim.extent.data, 0, Blocking.Whole)
+    if wanted is not None:
+        return dim.with_block_size(int(wanted))
+    if dim.is_batch or dim.block_size is not None or dim.is_whole:
+        return dim
+    size = ROWS if name in roles.rows else CHAINED if name in roles.chained else COLUMNS
+    extent = dim.static_extent
+    if extent is not None and extent <= COLUMNS and name not in roles.rows:
+        return block.DimAttr(extent, 0, Blocking.Whole)
+    return dim.with_block_size(size)
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """What the dims of a program are to its results and contractions."""
+
+    rows: frozenset[str]
+    """Rows of what the program gives."""
+    chained: frozenset[str]
+    """Columns of one contraction's result that another contraction sums over."""
+
+    @classmethod
+    def of(cls, function: FuncOp) -> _Roles:
+        rows: set[str] = set()
+        columns: set[str] = set()
+        summed: set[str] = set()
+        for op in function.walk():
+            if isinstance(op, block.AssembleOp):
+                item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
+                assert isinstance(item, block.ItemType)
+                rows.update(item.dims[:1])
+            elif isinstance(op, block.DotOp):
+                columns.update(_dims(op.result)[1:])
+                summed.update(_dims(op.lhs)[1:])
+        return cls(frozenset(rows), frozenset(columns & summed - rows))
+
+
+def _dims(value: SSAValue) -> tuple[str, ...]:
+    return value.type.dims if isinstance(value.type, block.ItemType) else ()
