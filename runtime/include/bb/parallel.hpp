@@ -1,0 +1,60 @@
+// parallel.hpp: parallel maps.
+//
+// parallel_for(tasks, threads, f)   f(task, worker) for task = 0 .. tasks-1, started in that order (put the longest first), each by
+//                                   the next idle one of at most `threads` workers, 0 <= worker < threads. In one thread, with worker 0 and
+//                                   without OpenMP, if threads <= 1 or tasks <= 1. f returns void or an int: after a result other than 0 no further
+//                                   task is begun, and parallel_for returns one such result (else 0). Which worker runs a
+//                                   task is not determined: what a task computes must depend on `task` alone, and then
+//                                   results do not depend on the number of threads.
+// threads(n = 0)                    n if positive, else the number that OpenMP would use (OMP_NUM_THREADS).
+#pragma once
+#include <atomic>
+#include "vec.hpp"
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace bb {
+inline int threads(int n = 0) {
+#if defined(_OPENMP)
+  return n > 0 ? n : omp_get_max_threads();
+#else
+  return n > 0 ? n : 1;
+#endif
+}
+
+namespace detail {
+template <class F>
+BB_INLINE int status_of(F& f, idx task, int worker) {
+  if constexpr (std::is_void_v<decltype(f(task, worker))>) {
+    f(task, worker);
+    return 0;
+  } else {
+    return (int)f(task, worker);
+  }
+}
+}  // namespace detail
+
+template <class F>
+inline int parallel_for(idx tasks, int threads, F&& f) {
+  if (threads <= 1 || tasks <= 1) {
+    for (idx task = 0; task < tasks; task++)
+      if (int failed = detail::status_of(f, task, 0)) return failed;
+    return 0;
+  }
+  int result = 0;
+#if defined(_OPENMP)
+  std::atomic<int> status{0};
+  const int team = tasks < threads ? (int)tasks : threads;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
+  for (idx task = 0; task < tasks; task++) {
+    if (status.load(std::memory_order_relaxed)) continue;
+    if (int failed = detail::status_of(f, task, omp_get_thread_num())) status.store(failed, std::memory_order_relaxed);
+  }
+  result = status.load();
+#else
+  for (idx task = 0; task < tasks && !result; task++) result = detail::status_of(f, task, 0);
+#endif
+  return result;
+}
+}  // namespace bb

@@ -1,0 +1,107 @@
+// contract_tiles.hpp: the register tiles of contract.cpp. C[MR x NV vectors] (mode) A . B, sums in registers over all K steps.
+//
+// A step of k costs MR broadcasts and NV loads for MR * NV multiply-adds; 6 x 4 has the fewest loads for a multiply-add within 32 registers.
+#pragma once
+#include <array>
+#include <bb/contract.hpp>
+
+namespace bb::native {
+#if defined(BB_AVX512) || defined(__aarch64__)
+inline constexpr int max_vectors = 4;
+constexpr int max_rows(int vectors) { return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14; }
+#else  // 16 registers
+inline constexpr int max_vectors = 2;
+constexpr int max_rows(int vectors) { return vectors == 2 ? 6 : 12; }
+#endif
+
+template <class T>
+struct Tile {
+  T* C;
+  idx ldc;
+  const T* A;
+  idx lda;  // the stride that is not 1
+  const T* B;
+  idx ldb;
+  idx K;
+  Mode mode;
+  const T* scale;
+};
+
+// ROWS: A[m * lda + k], else A[m + k * lda].
+template <class T, bool ROWS, int MR, int NV>
+__attribute__((noinline)) void multiply(const Tile<T>& t) {
+  constexpr int w = W<T>;
+  vec<T> c[MR][NV];
+  BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = vec<T>{};
+  // Three rows share a pointer: base, base + lda and base + 2 * lda are single addresses.
+  constexpr int groups = ROWS ? (MR + 2) / 3 : 1;
+  const T* a[groups];
+  BB_UNROLL for (int g = 0; g < groups; g++) a[g] = t.A + 3 * g * t.lda;
+  const T* b = t.B;
+  const idx lda = t.lda, ldb = t.ldb;
+  auto step = [&](idx u) BB_BODY {
+    vec<T> row[NV];
+    BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load(b + u * ldb + j * w);
+    BB_UNROLL for (int i = 0; i < MR; i++) {
+      const vec<T> x = splat(ROWS ? a[i / 3][i % 3 * lda + u] : a[0][u * lda + i]);
+      BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] += x * row[j];
+    }
+  };
+  auto advance = [&](idx steps) BB_BODY {
+    BB_UNROLL for (int g = 0; g < groups; g++) a[g] += ROWS ? steps : steps * lda;
+    b += steps * ldb;
+  };
+  idx k = t.K;
+  for (; k >= 4; k -= 4) {
+    BB_UNROLL for (int u = 0; u < 4; u++) step(u);
+    advance(4);
+  }
+  for (; k > 0; k--) {
+    step(0);
+    advance(1);
+  }
+  T* C = t.C;
+  const idx ldc = t.ldc;
+  if (t.mode == overwrite) {
+    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) store(C + i * ldc + j * w, c[i][j]);
+  } else if (t.mode == accumulate) {
+    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) {
+      T* p = C + i * ldc + j * w;
+      store(p, load(p) + c[i][j]);
+    }
+  } else {
+    BB_UNROLL for (int j = 0; j < NV; j++) {
+      const vec<T> s = load(t.scale + j * w);
+      BB_UNROLL for (int i = 0; i < MR; i++) {
+        T* p = C + i * ldc + j * w;
+        store(p, load(p) * s + c[i][j]);
+      }
+    }
+  }
+}
+
+template <class T>
+using Multiply = void (*)(const Tile<T>&);
+
+// The functions for 1 .. max_rows(NV) rows.
+template <class T, bool ROWS, int NV>
+constexpr auto multiplies() {
+  return []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<Multiply<T>, sizeof...(I)>{&multiply<T, ROWS, I + 1, NV>...};
+  }(std::make_integer_sequence<int, max_rows(NV)>{});
+}
+
+template <class T>
+inline Multiply<T> multiply_for(bool rows, int mr, int nv) {
+  static constexpr auto r1 = multiplies<T, true, 1>(), c1 = multiplies<T, false, 1>();
+  static constexpr auto r2 = multiplies<T, true, 2>(), c2 = multiplies<T, false, 2>();
+  if (nv == 1) return (rows ? r1 : c1)[mr - 1];
+  if (nv == 2) return (rows ? r2 : c2)[mr - 1];
+  if constexpr (max_vectors > 2) {
+    static constexpr auto r3 = multiplies<T, true, 3>(), c3 = multiplies<T, false, 3>();
+    static constexpr auto r4 = multiplies<T, true, 4>(), c4 = multiplies<T, false, 4>();
+    return nv == 3 ? (rows ? r3 : c3)[mr - 1] : (rows ? r4 : c4)[mr - 1];
+  }
+  return nullptr;
+}
+}  // namespace bb::native
