@@ -25,7 +25,7 @@ class Ticker:
     """Reports the seconds since it was made, at most once a second; usable from several threads."""
 
     def __init__(self, label: str, progress: Progress | None):
-        if progress is None and sys.stderr is not None and sys.stderr.isatty():  # pyright: ignore
+        if progress is None and sys.stderr.isatty():
             progress = terminal_line
         self._label = label
         self._progress = progress

@@ -6,17 +6,16 @@ import math
 import operator
 import os
 from pathlib import Path
+from typing import SupportsIndex
 
+from .control_groups import CGROUP_ROOT, OWN_CGROUP, own_cgroups
 from .settings import SettingError, setting
 
 THREADS_VARIABLE = "BB_NUM_THREADS"
 MOST_THREADS = 4096
 
-CGROUP_ROOT = Path("/sys/fs/cgroup")
-OWN_CGROUP = Path("/proc/self/cgroup")
 
-
-def thread_count(threads: int | None = None) -> int:
+def thread_count(threads: SupportsIndex | None = None) -> int:
     """The number of threads: the argument, else BB_NUM_THREADS, else the CPUs that this process may use.
 
     Raises SettingError for anything but 1 to 4096.
@@ -33,13 +32,10 @@ def thread_count(threads: int | None = None) -> int:
 
 def _checked(threads: object) -> int:
     what = "the number of threads"
-    if isinstance(threads, bool):
+    # numpy's integers count, too.
+    if isinstance(threads, bool) or not isinstance(threads, SupportsIndex):
         raise SettingError(f"{what} is {threads!r}, expected an integer")
-    try:
-        count = operator.index(threads)  # pyright: ignore[reportArgumentType]
-    except TypeError as error:
-        raise SettingError(f"{what} is {threads!r}, expected an integer") from error
-    return _in_range(count, what)
+    return _in_range(operator.index(threads), what)
 
 
 def _in_range(count: int, what: str) -> int:
@@ -61,30 +57,6 @@ def cpu_quota(root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> float | None:
     """The CPUs (a fraction is possible) that the control groups of this process grant; None: no limit."""
     quotas = [quota for folder in own_cgroups("cpu", root, own) if (quota := _quota(folder)) is not None]
     return min(quotas, default=None)
-
-
-def own_cgroups(controller: str, root: Path, own: Path) -> list[Path]:
-    """The directories of this process's control groups (version 1 or 2), each followed by those around it."""
-    try:
-        lines = own.read_text().splitlines()
-    except OSError:
-        return []
-    found: list[Path] = []
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if controllers and controller not in controllers.split(","):
-            continue
-        top = root / controllers if controllers else root
-        folder = top / path.lstrip("/")
-        # Inside a container the path may be the host's, which is not mounted: its root is ours then.
-        folder = folder if ".." not in folder.parts and folder.is_dir() else top
-        while True:
-            found.append(folder)
-            if folder == top:
-                break
-            folder = folder.parent
-    return found
 
 
 def _quota(folder: Path) -> float | None:
