@@ -1,0 +1,93 @@
+"""How much memory there is, and arrays that fit into it: sizes are checked before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .control_groups import CGROUP_ROOT, OWN_CGROUP, own_cgroups
+from .interpreter import InputError
+from .scalar_semantics import Array
+from .settings import binary_size
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector register."""
+
+LARGEST_OFFSET = 2**63 - 1
+
+MEMINFO = Path("/proc/meminfo")
+
+
+def available_memory(meminfo: Path = MEMINFO, root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> int | None:
+    """Bytes that can be allocated without swapping, within the container's limit; None if nothing tells."""
+    found = [_system_memory(meminfo), *(_group_memory(folder) for folder in own_cgroups("memory", root, own))]
+    return min((count for count in found if count is not None), default=None)
+
+
+def _system_memory(meminfo: Path) -> int | None:
+    try:
+        for line in meminfo.read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key == "MemAvailable":
+                return int(value.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    except (OSError, ValueError):  # macOS knows no free pages
+        return None
+
+
+def _group_memory(folder: Path) -> int | None:
+    second = (folder / "memory.max").exists()
+    limit_file, use_file = (
+        ("memory.max", "memory.current") if second else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    )
+    try:
+        limit = (folder / limit_file).read_text().strip()
+        if limit == "max":
+            return None
+        used = int((folder / use_file).read_text())
+        # Files that were read count as use, and go when memory is needed.
+        for line in (folder / "memory.stat").read_text().splitlines():
+            key, _, value = line.partition(" ")
+            if key == ("inactive_file" if second else "total_inactive_file"):
+                used -= int(value)
+        return max(int(limit) - used, 0)
+    except (OSError, ValueError):
+        return None
+
+
+def checked_bytes(label: str, shape: Sequence[int], itemsize: int) -> int:
+    """The bytes of a compact array. Raises InputError where 64-bit offsets or the memory do not suffice."""
+    count = math.prod(shape) * itemsize
+    if any(extent < 0 for extent in shape):
+        raise InputError(f"{label} has shape {list(shape)}, expected no negative extents")
+    if count > LARGEST_OFFSET - ALIGNMENT:
+        raise InputError(f"{label} of shape {list(shape)} is too large: its offsets do not fit into 64 bits")
+    available = available_memory()
+    if available is not None and count > available:
+        raise InputError(
+            f"{label} of shape {list(shape)} needs {binary_size(count)}, "
+            f"but only {binary_size(available)} of memory are available"
+        )
+    return count
+
+
+def allocate(label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """A new array, not initialised, in row-major order, aligned to 64 bytes.
+
+    Raises InputError, naming `label`, where it is too large (see `checked_bytes`).
+    """
+    count = checked_bytes(label, shape, dtype.itemsize)
+    try:
+        raw = np.empty(count + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as error:
+        raise InputError(f"{label} of shape {list(shape)} needs {binary_size(count)}: too much") from error
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + count].view(dtype).reshape(tuple(shape))

@@ -1,0 +1,333 @@
+"""C++ source text into a loaded shared object: compiled by the host compiler, kept in the user's cache.
+
+    path = compile_shared_object(source, name="attention", native=[native_directory() / "contraction.cpp"])
+    library = ctypes.CDLL(str(path))
+
+No shell is involved, and nothing of a program but its mangled names reaches a command line.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ..lowering.source_text import comment_text, mangle
+from .cache_directory import CacheDirectory, private_cache, size_limit, user_cache, warn_unusable
+from .compile_cache import CompileCache, digest_of
+from .compile_errors import HostCompilerError, compilation_error
+from .compile_progress import Progress, Ticker, ticking
+from .cpu_identity import cpu_identity
+from .host_compiler import HostCompiler, compiler_environment, find_compiler
+from .threads import thread_count
+
+__all__ = ["HostCompilerError", "compile_shared_object", "load_shared_object", "native_object"]
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_LONGEST_OUTPUT = 1_000_000
+
+
+def include_directory() -> Path:
+    """The directory of the tile library's headers, for `-I`."""
+    return Path(__file__).resolve().parent / "include"
+
+
+def native_directory() -> Path:
+    """The directory of the C++ sources that are compiled once for each machine."""
+    return Path(__file__).resolve().parent / "native"
+
+
+@dataclass(frozen=True)
+class Build:
+    """What stays the same for all the objects of one executable.
+
+    `defines` are macros with integer values; `sanitize` names sanitizers (see `HostCompiler.compile_flags`).
+    """
+
+    compiler: HostCompiler
+    sanitize: tuple[str, ...] = ()
+    include: tuple[Path, ...] = ()
+    defines: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def compile_flags(self) -> tuple[str, ...]:
+        return (
+            *self.compiler.compile_flags(self.sanitize),
+            *(f"-D{name}={value}" for name, value in self.defines),
+            *(f"-I{path}" for path in self.include),
+        )
+
+    def key(self, *parts: str | bytes) -> str:
+        """The hash of an object: of `parts`, and of everything that all objects depend on."""
+        return digest_of(
+            [
+                _package_version(),
+                cpu_identity(),
+                "\0".join(self.compiler.identity),
+                "\0".join(
+                    (*self.compiler.compile_flags(self.sanitize), *self.compiler.link_flags(self.sanitize))
+                ),
+                "\0".join(f"{name}={value}" for name, value in self.defines),
+                *(_tree_digest(folder) for folder in (*self.include, native_directory())),
+                *parts,
+            ]
+        )
+
+
+def _build(
+    compiler: HostCompiler | None,
+    sanitize: Sequence[str],
+    include: Sequence[Path] | None,
+    defines: Mapping[str, int] | None,
+    use_cache: bool,
+) -> Build:
+    for name in defines or {}:
+        if _IDENTIFIER.fullmatch(name) is None:
+            raise ValueError(f"{name!r} is no name for a macro")
+    folders = [include_directory()] if include is None else include
+    return Build(
+        compiler or find_compiler(use_cache=use_cache),
+        tuple(sanitize),
+        tuple(folder.absolute() for folder in folders),
+        tuple(sorted((name, int(value)) for name, value in (defines or {}).items())),
+    )
+
+
+def compile_shared_object(
+    source: str,
+    *,
+    name: str,
+    native: Sequence[Path] = (),
+    objects: Sequence[Path] = (),
+    include: Sequence[Path] | None = None,
+    defines: Mapping[str, int] | None = None,
+    sanitize: Sequence[str] = (),
+    compiler: HostCompiler | None = None,
+    use_cache: bool = True,
+    progress: Progress | None = None,
+) -> Path:
+    """The shared object for a C++ source, compiled now or by an earlier process.
+
+    `name` is the program's own name, any text. `native` are C++ sources of the runtime that are compiled once
+    for each machine and linked in (see `native_object`); `objects` are object files that exist already.
+    `include` replaces the tile library's directory. With `use_cache=False` the object is compiled for this
+    process alone and removed when it ends. `progress` is called while it takes more than a second; by default
+    a terminal shows a line, a pipe does not. The file may be removed a minute later: load it at once.
+
+    Raises HostCompilerError: no compiler, or an error in the source, which is then kept and named.
+    """
+    build = _build(compiler, sanitize, include, defines, use_cache)
+    key = build.key("shared", name, source, *(str(path.name) for path in native), *map(_file_digest, native),
+                    *map(_file_digest, objects))  # fmt: skip
+    stem = mangle(name)
+
+    def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
+        linked = [*_native_objects(native, build, cache, ticker), *(path.absolute() for path in objects)]
+        file = scratch / f"{stem}.cpp"
+        file.write_text(source, encoding="utf-8", errors="replace", newline="\n")
+        made = scratch / f"{stem}.so"
+        command = [
+            *build.compiler.command,
+            *build.compile_flags,
+            *build.compiler.link_flags(build.sanitize),
+            *("-o", made.name, file.name),
+            *map(str, linked),
+        ]
+        status, output = _run(command, scratch, ticker)
+        if status != 0 or not made.exists():
+            kept = cache.keep_failed(stem, source)
+            raise compilation_error(comment_text(name, 80), source, file.name, kept, output, status)
+        return made
+
+    with ticking(f"compiling {comment_text(name, 40)}", progress) as ticker:
+        return _cached(f"{stem}-{key[:40]}", ".so", make, _caches(use_cache), ticker, _facts(name, build))
+
+
+def native_object(
+    source_path: Path,
+    *,
+    include: Sequence[Path] | None = None,
+    defines: Mapping[str, int] | None = None,
+    sanitize: Sequence[str] = (),
+    compiler: HostCompiler | None = None,
+    use_cache: bool = True,
+    progress: Progress | None = None,
+) -> Path:
+    """The object file for a C++ source of the runtime, compiled once for each machine and set of flags.
+
+    Raises HostCompilerError.
+    """
+    build = _build(compiler, sanitize, include, defines, use_cache)
+    with ticking(f"compiling {source_path.stem}", progress) as ticker:
+        return _native_object(source_path, build, _caches(use_cache), ticker)
+
+
+def load_shared_object(path: Path) -> ctypes.CDLL:
+    """Load a shared object. Raises HostCompilerError where the system's loader refuses it."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise HostCompilerError(f"the compiled object cannot be loaded: {error}") from error
+
+
+def _native_objects(sources: Sequence[Path], build: Build, cache: CompileCache, ticker: Ticker) -> list[Path]:
+    if not sources:
+        return []
+
+    def compiled(path: Path) -> Path:
+        return _native_object(path, build, [cache], ticker)
+
+    with ThreadPoolExecutor(min(len(sources), thread_count())) as pool:
+        return list(pool.map(compiled, sources))
+
+
+def _native_object(path: Path, build: Build, caches: Sequence[CompileCache], ticker: Ticker) -> Path:
+    path = path.absolute()
+    stem = mangle(path.stem)
+
+    def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
+        made = scratch / f"{stem}.o"
+        command = [*build.compiler.command, *build.compile_flags, "-c", "-o", made.name, str(path)]
+        status, output = _run(command, scratch, ticker)
+        if status != 0 or not made.exists():
+            raise compilation_error(path.name, _text(path), str(path), None, output, status)
+        return made
+
+    entry = f"{stem}-{build.key('native', path.name, _file_digest(path))[:40]}"
+    return _cached(entry, ".o", make, caches, ticker, _facts(path.name, build))
+
+
+Make = Callable[[Path, Ticker, CompileCache], Path]
+
+
+def _cached(
+    entry: str,
+    suffix: str,
+    make: Make,
+    caches: Sequence[CompileCache],
+    ticker: Ticker,
+    facts: Mapping[str, object],
+) -> Path:
+    """The object of an entry: from the first cache that has it, else made and put into the first that can."""
+    for cache in caches:
+        if (found := cache.find(entry, suffix)) is not None:
+            return found
+    for cache in caches:
+        if cache.directory.writable:
+            try:
+                return _made(entry, suffix, make, cache, ticker, facts)
+            except OSError as error:
+                # Full, or taken away meanwhile; what the compiler refuses is a HostCompilerError.
+                why = (error.strerror or type(error).__name__).lower()
+                warn_unusable(cache.directory.path, f"cannot be used ({why})")
+    return _made(entry, suffix, make, _private(), ticker, facts)
+
+
+def _made(
+    entry: str, suffix: str, make: Make, cache: CompileCache, ticker: Ticker, facts: Mapping[str, object]
+) -> Path:
+    def is_done() -> bool:
+        return cache.find(entry, suffix) is not None
+
+    with cache.lock(entry, is_done, ticker.tick):
+        if (found := cache.find(entry, suffix)) is not None:  # another process was faster
+            return found
+        with cache.scratch() as scratch:
+            return cache.store(entry, suffix, make(scratch, ticker, cache), facts)
+
+
+def _caches(use_cache: bool) -> list[CompileCache]:
+    """Caches to look into, in this order; the private one also serves where the user's has failed."""
+    directory: CacheDirectory | None = user_cache() if use_cache else None
+    found = [] if directory is None else [CompileCache(directory, size_limit())]
+    if not found or not found[0].directory.writable:
+        found.append(_private())
+    return found
+
+
+def _private() -> CompileCache:
+    try:
+        return CompileCache(private_cache(), limit=2**63)
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise HostCompilerError(f"no temporary directory can be made to compile in: {why}") from error
+
+
+def _run(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, str]:
+    """Exit status and output of the compiler. Raises HostCompilerError where it cannot start."""
+    log = scratch / ".output"
+    with log.open("wb") as output:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=scratch,
+                env=compiler_environment(scratch),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # Its own group, so that an interrupt can end the compiler and all that it started.
+                start_new_session=True,
+            )
+        except OSError as error:
+            why = (error.strerror or type(error).__name__).lower()
+            raise HostCompilerError(f"{command[0]} cannot be run: {why}") from error
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    status = process.wait(timeout=0.25)
+                    break
+                ticker.tick()
+        except BaseException:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    with log.open("rb") as text:
+        return status, text.read(_LONGEST_OUTPUT).decode("utf-8", "replace")
+
+
+def _facts(name: str, build: Build) -> dict[str, object]:
+    return {
+        "name": comment_text(name),
+        "package": _package_version(),
+        "compiler": build.compiler.version,
+        "flags": list(build.compiler.compile_flags(build.sanitize)),
+    }
+
+
+def _package_version() -> str:
+    try:
+        return version("bb-compiler")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def _tree_digest(folder: Path) -> str:
+    """The hash of all files of a directory: a changed header is a changed object."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return digest_of(
+        part for path in files for part in (path.relative_to(folder).as_posix(), path.read_bytes())
+    )
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        return digest_of([path.read_bytes()])
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise HostCompilerError(f"{path} cannot be read: {why}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
