@@ -1,0 +1,187 @@
+"""The extents, windows and strides of one kernel, as C++ expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+)
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects import block, kernel
+from .names import Names
+
+
+def storage_type(element_type: Attribute) -> str:
+    """The C++ type of the elements of an array."""
+    match element_type:
+        case Float16Type():
+            return "bb::f16"
+        case BFloat16Type():
+            return "bb::bf16"
+        case Float32Type():
+            return "float"
+        case Float64Type():
+            return "double"
+        case IntegerType():
+            return {1: "bool", 32: "std::int32_t", 64: "std::int64_t"}[element_type.width.data]
+        case _:
+            raise AssertionError(element_type)
+
+
+@dataclass(frozen=True)
+class DimNames:
+    """What a dim is called: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of the
+    block at hand the number `Mi`, the first element `M0`, and the width `Mn`.
+    """
+
+    extent: str
+    declared: block.DimAttr
+
+    SUFFIXES = ("block", "blocks", "i", "0", "n")
+
+    @property
+    def size(self) -> str:
+        return f"{self.extent}block"
+
+    @property
+    def blocks(self) -> str:
+        return f"{self.extent}blocks"
+
+    @property
+    def number(self) -> str:
+        return f"{self.extent}i"
+
+    @property
+    def start(self) -> str:
+        return f"{self.extent}0"
+
+    @property
+    def width(self) -> str:
+        return f"{self.extent}n"
+
+    def declarations(self, index: int) -> list[str]:
+        """The lines that declare what is the same for all blocks; `index` is the dim's place in `extents`."""
+        extent = self.declared.static_extent
+        const = "constexpr" if extent is not None else "const"
+        value = str(extent) if extent is not None else f"extents[{index}]"
+        lines = [f"{const} bb::idx {self.extent} = {value};"]
+        if self.declared.is_batch:
+            return lines
+        if self.declared.is_whole:
+            return [
+                f"{const} bb::idx {self.extent} = {value}, {self.size} = {self.extent}, {self.blocks} = 1, "
+                f"{self.start} = 0, {self.width} = {self.extent};"
+            ]
+        size = self.declared.block_size
+        assert size is not None
+        if extent is not None:
+            size = min(size, extent)
+        return [
+            f"{const} bb::idx {self.extent} = {value}, {self.size} = {size}, "
+            f"{self.blocks} = bb::ceil_div({self.extent}, {self.size});"
+        ]
+
+    def position(self) -> list[str]:
+        """The lines that say where the block at hand lies, once its number is known."""
+        if self.declared.is_batch:
+            return []
+        return [
+            f"const bb::idx {self.start} = {self.number} * {self.size}, "
+            f"{self.width} = std::min({self.size}, {self.extent} - {self.start});"
+        ]
+
+    @property
+    def trips(self) -> str:
+        """How many iterations a loop over the dim has."""
+        return self.extent if self.declared.is_batch else self.blocks
+
+
+def name_dims(names: Names, dims: Mapping[str, block.DimAttr]) -> dict[str, DimNames]:
+    """Names for the dims of a kernel."""
+    return {name: DimNames(names.claim(name, *DimNames.SUFFIXES), dim) for name, dim in dims.items()}
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array: a pointer, and the expression of the stride of each axis."""
+
+    pointer: str
+    strides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The block at hand of an array: a pointer to its first element, and a stride and a width for each axis."""
+
+    pointer: str
+    strides: tuple[str, ...]
+    widths: tuple[str, ...]
+
+
+def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, DimNames]) -> Window:
+    """What a cursor sees: the pointer is an expression."""
+    item = cursor.result.type
+    assert isinstance(item, kernel.CursorType)
+    strides: dict[str, str] = {}
+    offsets: list[str] = []
+    for axis, stride in zip(cursor.axis_dims, array.strides, strict=True):
+        for position, name in enumerate(axis):
+            factors = [dims[later].extent for later in axis[position + 1 :]]
+            strides[name] = " * ".join([stride, *factors])
+            offset = _offset(cursor, name, item.dims, dims)
+            if offset is not None:
+                offsets.append(f"{offset} * {strides[name]}")
+    widths = [_width(cursor, name, dims) for name in item.dims]
+    return Window(
+        " + ".join([array.pointer, *offsets]), tuple(strides[name] for name in item.dims), tuple(widths)
+    )
+
+
+def _offset(
+    cursor: kernel.CursorOp, name: str, item: Sequence[str], dims: Mapping[str, DimNames]
+) -> str | None:
+    if name in cursor.first_dims or name in cursor.here_dims or dims[name].declared.is_whole:
+        return None
+    return dims[name].start if name in item else dims[name].number
+
+
+def _width(cursor: kernel.CursorOp, name: str, dims: Mapping[str, DimNames]) -> str:
+    if name in cursor.first_dims and not dims[name].declared.is_whole:
+        return f"std::min({dims[name].size}, {dims[name].extent})"
+    return dims[name].width
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A tile in scratch memory: `outer` x `lanes` elements, rows of lanes `stride` apart."""
+
+    pointer: str
+    stride: str
+    type: kernel.TileType
+
+    def elements(self, rows: str = "stride") -> tuple[str, str]:
+        """The strides along the rows and the columns of a block."""
+        return ("1", self.stride) if self.type.rows_in_lanes else (self.stride, "1")
+
+
+def plane_size(type: kernel.TileType, dims: Mapping[str, DimNames]) -> tuple[str, str]:
+    """The distance of rows of lanes of a tile, and the number of elements that it takes."""
+    lane = type.lane_dim
+    if lane is None:
+        return "bb::W<T>", "bb::W<T>"
+    stride = f"bb::plane_ld<T>({dims[lane].size})"
+    outer = type.outer_dim
+    return stride, stride if outer is None else f"{dims[outer].size} * {stride}"
+
+
+def tile_type(value: SSAValue) -> kernel.TileType:
+    """The type of a value that is a tile."""
+    assert isinstance(value.type, kernel.TileType)
+    return value.type

@@ -1,0 +1,78 @@
+// kernel.hpp: what a generated kernel needs beside the tile library proper.
+//
+// Array                  an array as a kernel gets it: a pointer, and the stride of each axis in elements (any sign, 0 too).
+// BB_EXPORT              a function that the library of a kernel shows
+// rounded<S>(v)          v rounded to the storage type S and back: f16, bf16, or float for a kernel that computes in double
+// contract_columns(C, ldc, A, am, ak, B, bn, bk, M, N, K, mode, scale)
+//     C[m * ldc + n] (mode) sum over k < K of A[m * am + k * ak] * B[n * bn + k * bk]: contractions with the columns of the result in
+//     lanes, for few rows. B is read once, as it lies, where bn == 1 or bk == 1, and else packed. `scale` (mode rescale) has a
+//     factor for each row m of C. Returns a Status.
+#pragma once
+#include <algorithm>
+#include "contract.hpp"
+#include "plane.hpp"
+
+#define BB_EXPORT __attribute__((visibility("default")))
+
+namespace bb {
+struct Array {
+  void* data;
+  const idx* strides;
+};
+
+template <class S>
+BB_INLINE vf rounded(vf v) {
+  static_assert(detail::is_half<S>);
+  if constexpr (std::is_same_v<S, bf16>) return detail::widen_bf16(detail::narrow_bf16(v));
+  else return detail::widen_f16(detail::narrow_f16(v));
+}
+template <class S>
+BB_INLINE vd rounded(vd v) {
+  for (int i = 0; i < W<double>; i++) v[i] = cast<double>(cast<S>(v[i]));
+  return v;
+}
+
+// Few enough rows that B is better streamed once than cut into register tiles.
+inline constexpr idx few_rows = 8;
+
+template <class T, class SA, class SB>
+inline Status contract_columns(T* C, idx ldc, const SA* A, idx am, idx ak, const SB* B, idx bn, idx bk, idx M, idx N, idx K,
+                               Mode mode = overwrite, const T* scale = nullptr) {
+  if (mode == rescale) {
+    for (idx m = 0; m < M; m++)
+      for (idx n = 0; n < N; n += W<T>) store(C + m * ldc + n, load(C + m * ldc + n) * scale[m]);
+    mode = accumulate;
+  }
+  constexpr bool streams = std::is_same_v<SB, T> || (std::is_same_v<T, float> && detail::is_half<SB>);
+  constexpr bool broadcasts = std::is_same_v<SA, T> || (std::is_same_v<T, float> && detail::is_half<SA>);
+  const bool direct = std::is_same_v<SA, T> && ak == 1;
+  const idx lda = plane_ld<T>(K), ldb = plane_ld<T>(N);
+  const T* a = nullptr;
+  T* packed = nullptr;
+  const bool needs_rows = (streams && ((bn == 1 && M <= few_rows) || bk == 1)) || !broadcasts;
+  const bool needs_columns = !(streams && (bk == 1 || (bn == 1 && M <= few_rows))) && !(std::is_same_v<SB, T> && bn == 1);
+  const idx room = (needs_rows && !direct ? M * lda : 0) + (needs_columns ? K * ldb : 0);
+  if (room && !(packed = scratch<T>(room, 2))) return out_of_memory;
+  if (needs_rows && !direct) {
+    load_plane<T>(packed, lda, M, K, A, am, ak, M, K);
+    a = packed;
+    packed += M * lda;
+  }
+  const idx a_stride = a ? lda : am;
+  if constexpr (std::is_same_v<SA, T>)
+    if (!a && ak == 1) a = A;
+  if constexpr (streams) {
+    if (a && bk == 1) return contract_dot(C, ldc, a, a_stride, B, bn, M, N, K, mode);
+    if (a && bn == 1 && M <= few_rows) return contract_rows(C, ldc, a, a_stride, B, bk, M, N, K, mode);
+  }
+  const T* b = packed;
+  idx b_stride = ldb;
+  if (needs_columns) load_plane<T>(packed, ldb, K, N, B, bk, bn, K, N);
+  if constexpr (std::is_same_v<SB, T>)
+    if (!needs_columns) b = B, b_stride = bk;
+  if constexpr (broadcasts) {
+    if (!a) return contract(C, ldc, A, am, ak, b, b_stride, M, N, K, mode);
+  }
+  return contract(C, ldc, a, a_stride, idx(1), b, b_stride, M, N, K, mode);
+}
+}  // namespace bb
