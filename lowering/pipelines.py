@@ -18,6 +18,7 @@ from .pipeline_text import PassFactory, PipelineError, parse_pipeline
 
 __all__ = [
     "ALL_PASSES",
+    "PIPELINES",
     "Callback",
     "PassError",
     "PassPipeline",
@@ -143,6 +144,12 @@ ALL_PASSES: dict[str, PassFactory] = {
     "kernel-hoist": _kernel_hoist,
 }
 """Every known pass; a factory imports its pass's module when called."""
+
+PIPELINES: dict[str, str] = {
+    "cpu": "array-decompose,array-to-block,block-shapes,block-fuse{extend=false},block-stabilize,"
+    "block-fuse-elementwise,block-to-kernel,kernel-hoist,kernel-fuse-sweeps",
+}
+"""The default pipelines by target: from arrays to kernels."""
 
 _XDSL_PASSES = {
     "canonicalize": "Fold constants, apply each operation's own simplifications and drop dead code.",

@@ -17,10 +17,10 @@ class Names:
     def claim(self, wanted: str | None, *suffixes: str) -> str:
         """An identifier like `wanted`, such that it is free, and also with any of `suffixes` behind it."""
         base = mangle(wanted or "t")[: LONGEST_NAME - 16]
-        if any(mangle(base + suffix) != base + suffix for suffix in ("", "_2", *suffixes)):
+        if any(mangle(base + suffix) != base + suffix for suffix in ("", *suffixes)):
             base = f"v{base}"  # what would be a macro with a suffix, such as M_PI
         name, number = base, 2
         while any(each in self._taken for each in (name, *(name + suffix for suffix in suffixes))):
-            name, number = f"{base}_{number}", number + 1
+            name, number = f"{base}{number}", number + 1
         self._taken.update((name, *(name + suffix for suffix in suffixes)))
         return name
