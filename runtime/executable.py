@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects import kernel
@@ -19,7 +20,7 @@ from ..lowering.programs import parse
 from .array_interpreter import Callback, evaluate_array_op
 from .arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
 from .inputs import arguments_of
-from .interpreter import InputError, select_function
+from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
 from .memory import allocate
 from .scalar_semantics import Array, numpy_dtype
@@ -45,6 +46,48 @@ class CompileOptions:
     use_cache: bool = True
 
 
+class KernelLibrary:
+    """The kernels of a program, lowered and compiled: of one function of it, or of all."""
+
+    def __init__(self, program: ModuleOp, options: CompileOptions):
+        self.module = program.clone()
+        pipeline = PIPELINES["cpu"] if options.pipeline is None else options.pipeline
+        if options.entry is not None:
+            select_function(self.module, options.entry)
+            _keep_only(self.module, options.entry)
+        PassPipeline(pipeline).run(self.module)
+        kernels = kernels_of(self.module)
+        self.source = emit_cpp(kernels)
+        self.path: Path | None = None
+        self.entries: dict[str, Any] = {}
+        if not kernels:
+            return
+        self.path = compile_shared_object(
+            self.source,
+            name=options.entry or "program",
+            native=sorted(native_directory().glob("*.cpp")),
+            sanitize=options.sanitize,
+            use_cache=options.use_cache,
+        )
+        loaded = load_shared_object(self.path)
+        for each in kernels:
+            name = each.sym_name.data
+            entry = getattr(loaded, entry_name(name))
+            entry.restype = ctypes.c_int
+            entry.argtypes = [ctypes.POINTER(_ArrayStruct), ctypes.POINTER(Index), ctypes.c_int]
+            self.entries[name] = entry
+
+
+def _keep_only(module: ModuleOp, entry: str) -> None:
+    """Drop the other functions of a program, but for those that may be called."""
+    if any(isinstance(op, CallOp) for op in module.walk()):
+        return
+    for op in list(module.body.block.ops):
+        if isinstance(op, FuncOp) and op.sym_name.data != entry:
+            op.detach()
+            op.erase()
+
+
 class Executable:
     """A function of a program, compiled for the CPU.
 
@@ -59,42 +102,26 @@ class Executable:
         program: ModuleOp,
         options: CompileOptions = CompileOptions(),
         callbacks: Mapping[str, Callback] | None = None,
+        library: KernelLibrary | None = None,
     ):
-        """Compile a program of any level.
+        """Compile a function of a program of any level, or take it from a library that has been compiled.
 
         Raises InputError (no such function), HostCompilerError, and what the passes raise.
         """
         self._text = str(program)
         self._options = options
         self._callbacks = dict(callbacks or {})
-        self.module = program.clone()
+        self._library = KernelLibrary(program, options) if library is None else library
+        self.module = self._library.module
         """The program as kernels."""
-        pipeline = PIPELINES["cpu"] if options.pipeline is None else options.pipeline
-        PassPipeline(pipeline).run(self.module)
         self.function = select_function(self.module, options.entry)
         self._plan: Plan = plan_of(self.module, self.function)
-        launches = [step for step in self._plan.steps if isinstance(step, Launch)]
-        self.source: str = emit_cpp(launch.function for launch in launches)
-        """The C++ source of the kernels."""
-        self.library: Path | None = None
-        """The compiled object."""
-        self._entries: dict[str, Any] = {}
-        if launches:
-            native = sorted(native_directory().glob("*.cpp"))
-            self.library = compile_shared_object(
-                self.source,
-                name=self.function.sym_name.data,
-                native=native,
-                sanitize=options.sanitize,
-                use_cache=options.use_cache,
-            )
-            loaded = load_shared_object(self.library)
-            for launch in launches:
-                entry = getattr(loaded, entry_name(launch.name))
-                entry.restype = ctypes.c_int
-                entry.argtypes = [ctypes.POINTER(_ArrayStruct), ctypes.POINTER(Index), ctypes.c_int]
-                self._entries[launch.name] = entry
         self._constants: dict[SSAValue, ArrayView] = {}
+
+    @property
+    def source(self) -> str:
+        """The C++ source of the kernels."""
+        return self._library.source
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self._text, self._options, self._callbacks)
@@ -229,7 +256,7 @@ class _Call:
                 for view, own in zip(arrays, strides, strict=True)
             )
         )
-        entry = self.executable._entries[launch.name]  # pyright: ignore[reportPrivateUsage]
+        entry = self.executable._library.entries[launch.name]  # pyright: ignore[reportPrivateUsage]
         status = entry(structs, (Index * max(1, len(lengths)))(*lengths), self.threads)
         if status:
             raise MemoryError(f"'{launch.name}' needs more scratch memory than there is")
@@ -271,6 +298,21 @@ def compile_program(
         raise InputError(f"programs are compiled for the target cpu, not '{target}'")
     program = module if isinstance(module, ModuleOp) else parse(module)
     return Executable(program, CompileOptions(entry, pipeline, (), use_cache), callbacks)
+
+
+def compile_all(
+    module: ModuleOp | str, *, pipeline: str | None = None, sanitize: Sequence[str] = (), use_cache: bool = True
+) -> dict[str, Executable]:
+    """Compile all public functions of a program into one library; the functions by name. See `compile_program`."""
+    program = module if isinstance(module, ModuleOp) else parse(module)
+    library = KernelLibrary(program, CompileOptions(None, pipeline, tuple(sanitize), use_cache))
+    names = [function.sym_name.data for function in public_functions(library.module)]
+    return {
+        name: Executable(
+            program, CompileOptions(name, pipeline, tuple(sanitize), use_cache), library=library
+        )
+        for name in names
+    }
 
 
 def kernels_of(module: ModuleOp) -> list[kernel.FuncOp]:

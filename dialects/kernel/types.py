@@ -137,10 +137,13 @@ def _check_dims(what: str, dims: Sequence[str]) -> None:
 
 
 class _Item(ParametrizedAttribute, TypeAttribute):
-    """What tiles and cursors share: the dims of at most two axes, and an element type."""
+    """What tiles and cursors share: the dims of at most two axes, and an element type.
 
-    axes: ArrayAttr[StringAttr] = param_def()
-    element_type: Attribute = param_def()
+    Each class declares its parameters itself: equality looks at those alone.
+    """
+
+    axes: ArrayAttr[StringAttr]
+    element_type: Attribute
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -165,6 +168,8 @@ class CursorType(_Item):
     """
 
     name = "kernel.cursor"
+    axes: ArrayAttr[StringAttr] = param_def()
+    element_type: Attribute = param_def()
 
     def __init__(self, dims: Sequence[str], element_type: Attribute):
         super().__init__(ArrayAttr([StringAttr(dim) for dim in dims]), element_type)
@@ -192,6 +197,8 @@ class TileType(_Item):
     """
 
     name = "kernel.tile"
+    axes: ArrayAttr[StringAttr] = param_def()
+    element_type: Attribute = param_def()
     space: SpaceAttr = param_def()
     lanes: LanesAttr = param_def()
 
