@@ -197,9 +197,7 @@ class _Call:
 
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
-        values: dict[SSAValue, ArrayView] = dict(
-            zip(plan.function.body.block.args, self.inputs, strict=True)
-        )
+        values: dict[SSAValue, ArrayView] = dict(zip(plan.function.body.block.args, self.inputs, strict=True))
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
             refuse_overlap(self.outputs, self.inputs)
@@ -301,16 +299,18 @@ def compile_program(
 
 
 def compile_all(
-    module: ModuleOp | str, *, pipeline: str | None = None, sanitize: Sequence[str] = (), use_cache: bool = True
+    module: ModuleOp | str,
+    *,
+    pipeline: str | None = None,
+    sanitize: Sequence[str] = (),
+    use_cache: bool = True,
 ) -> dict[str, Executable]:
     """Compile all public functions of a program into one library; the functions by name. See `compile_program`."""
     program = module if isinstance(module, ModuleOp) else parse(module)
     library = KernelLibrary(program, CompileOptions(None, pipeline, tuple(sanitize), use_cache))
     names = [function.sym_name.data for function in public_functions(library.module)]
     return {
-        name: Executable(
-            program, CompileOptions(name, pipeline, tuple(sanitize), use_cache), library=library
-        )
+        name: Executable(program, CompileOptions(name, pipeline, tuple(sanitize), use_cache), library=library)
         for name in names
     }
 

@@ -67,7 +67,9 @@ def plan_of(module: ModuleOp, function: FuncOp) -> Plan:
             uses = tuple(_use_of(argument, dims) for argument in called.body.block.args)
             steps.append(Launch(op, called, dims, uses, ONCE in op.attributes))
         elif op.name.startswith(("block.", "func.")):
-            raise OpError(op, "is no launch of a kernel and no operation on arrays; run block-to-kernel first")
+            raise OpError(
+                op, "is no launch of a kernel and no operation on arrays; run block-to-kernel first"
+            )
         else:
             steps.append(op)
     return Plan(function, tuple(steps), results, _last_uses(steps, results))
@@ -127,7 +129,9 @@ class Extents:
                 self._known[unknown[0]] = extent // known
             elif not unknown and known != extent:
                 text = " * ".join(names) or "1"
-                raise InputError(f"the extents of two arrays disagree: {text} is {known} for one and {extent} for another")
+                raise InputError(
+                    f"the extents of two arrays disagree: {text} is {known} for one and {extent} for another"
+                )
 
     def of(self, launch: Launch) -> list[int]:
         """The extents of a kernel's dims, in order. Raises InputError for one that no array gives."""

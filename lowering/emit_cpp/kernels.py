@@ -99,7 +99,9 @@ class KernelEmitter:
         over = "".join(f"[{comment_text(dim)}]" for dim in op.dim_names)
         lines = [f"// {over} in parallel"] if over else []
         lines += room
-        lines.append(f"const int status = bb::parallel_for({tasks}, threads, [&](bb::idx task, int) -> int {{")
+        lines.append(
+            f"const int status = bb::parallel_for({tasks}, threads, [&](bb::idx task, int) -> int {{"
+        )
         inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
         if loops:
             inner.append("bb::idx rest = task;")
@@ -166,8 +168,10 @@ class KernelEmitter:
         for op in body.ops:
             written = self._statement(op)
             where = location_of(op)
-            comment = "" if where is None else location_comment(
-                f"{where.filename.data}:{where.line.data}:{where.column.data}"
+            comment = (
+                ""
+                if where is None
+                else location_comment(f"{where.filename.data}:{where.line.data}:{where.column.data}")
             )
             if written and comment and comment != last and not isinstance(op, kernel.ForOp):
                 lines.append(comment)
@@ -283,7 +287,9 @@ class KernelEmitter:
         accumulator = self.planes[op.accumulator]
         rows, columns = (self.dims[dim].width for dim in accumulator.type.dims)
         summed = self.dims[_dims(op.lhs)[1]].width
-        mode = "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
+        mode = (
+            "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
+        )
         scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
         if accumulator.type.rows_in_lanes:
             broadcast, (by_row, by_sum) = self._operand(op.rhs)

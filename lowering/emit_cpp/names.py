@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from ..source_text import LONGEST_NAME, mangle
 
-OWN = ("T", "V", "I", "Int", "arrays", "extents", "threads", "task", "rest", "memory", "room", "o", "l", "n", "acc")
+OWN = (
+    "T",
+    "V",
+    "I",
+    "Int",
+    "arrays",
+    "extents",
+    "threads",
+    "task",
+    "rest",
+    "memory",
+    "room",
+    "o",
+    "l",
+    "n",
+    "acc",
+)
 """What the emitter itself calls things."""
 
 

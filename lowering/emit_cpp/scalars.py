@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from math import isinf, isnan
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatAttr, IndexType, IntegerAttr, i1
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    i1,
+)
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 

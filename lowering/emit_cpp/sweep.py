@@ -163,7 +163,9 @@ class SweepEmitter:
 
     def _reduced_down(self, body: Sequence[str], reductions: Sequence[int]) -> list[str]:
         """Reductions over rows of lanes: accumulators are vectors, one for each lane."""
-        init = [f"acc[{place}] = bb::splat<T>({self._neutral(index)});" for place, index in enumerate(reductions)]
+        init = [
+            f"acc[{place}] = bb::splat<T>({self._neutral(index)});" for place, index in enumerate(reductions)
+        ]
         done: list[str] = []
         added: list[str] = []
         for place, index in enumerate(reductions):
