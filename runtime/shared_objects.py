@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..lowering.source_text import comment_text, mangle
+from ..lowering.source_text import comment_text, mangle, without_locations
 from .cache_directory import CacheDirectory, private_cache, size_limit, user_cache, warn_unusable
 from .compile_cache import CompileCache, digest_of
 from .compile_errors import HostCompilerError, compilation_error
@@ -125,8 +125,10 @@ def compile_shared_object(
     Raises HostCompilerError: no compiler, or an error in the source, which is then kept and named.
     """
     build = _build(compiler, sanitize, include, defines, use_cache)
-    key = build.key("shared", name, source, *(str(path.name) for path in native), *map(_file_digest, native),
-                    *map(_file_digest, objects))  # fmt: skip
+    # A program that moved to another line or file is the same program.
+    names = (path.name for path in native)
+    files = map(_file_digest, (*native, *objects))
+    key = build.key("shared", name, without_locations(source), *names, *files)
     stem = mangle(name)
 
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
