@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects import block, kernel
 from ..passes.stabilize.needs import is_stabilized
-from .pipelines import PIPELINES, PassPipeline, PipelineError
+from .pipelines import PIPELINES, PassPipeline, PipelineError, split_after
 
 TO_BLOCKS = "array-to-block"
 STABILIZED = "block-stabilize"
@@ -49,21 +49,6 @@ def remaining_passes(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
     if not blocks:
         return ()
     return split_after(to_kernels, STABILIZED)[1] if all(map(is_stabilized, blocks)) else to_kernels
-
-
-def split_after(
-    passes: Sequence[ModulePass], name: str
-) -> tuple[tuple[ModulePass, ...], tuple[ModulePass, ...]]:
-    """The passes up to the one of that name, and those after it.
-
-    Raises PipelineError unless there is exactly one of that name.
-    """
-    found = [index for index, step in enumerate(passes) if step.name == name]
-    if len(found) != 1:
-        listed = ", ".join(step.name for step in passes) or "none"
-        what = "does not occur" if not found else f"occurs {len(found)} times"
-        raise PipelineError(f"pass '{name}' {what} in the pipeline; its passes are: {listed}")
-    return tuple(passes[: found[0] + 1]), tuple(passes[found[0] + 1 :])
 
 
 def check_kernels(module: ModuleOp, passes: Sequence[ModulePass], target: str) -> None:

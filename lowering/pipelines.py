@@ -28,6 +28,7 @@ __all__ = [
     "named_pipeline",
     "register_pass",
     "register_rule",
+    "split_after",
 ]
 
 
@@ -204,6 +205,21 @@ def named_pipeline(name: str) -> str:
         known = f"; there are: {', '.join(PIPELINES)}"
         raise PipelineError(f"there is no pipeline '{name}'{did_you_mean(name, PIPELINES, known)}")
     return PIPELINES[name]
+
+
+def split_after(
+    passes: Sequence[ModulePass], name: str
+) -> tuple[tuple[ModulePass, ...], tuple[ModulePass, ...]]:
+    """The passes up to the one of that name, and those after it.
+
+    Raises PipelineError unless there is exactly one of that name.
+    """
+    found = [index for index, step in enumerate(passes) if step.name == name]
+    if len(found) != 1:
+        listed = ", ".join(step.name for step in passes) or "none"
+        what = "does not occur" if not found else f"occurs {len(found)} times"
+        raise PipelineError(f"pass '{name}' {what} in the pipeline; its passes are: {listed}")
+    return tuple(passes[: found[0] + 1]), tuple(passes[found[0] + 1 :])
 
 
 class PassError(DiagnosticException):

@@ -54,9 +54,12 @@ class CompileOptions:
 
 
 class KernelLibrary:
-    """The kernels of a program, lowered and compiled: of one function of it, or of all."""
+    """The kernels of a program, lowered and compiled: of one function of it, or of all.
 
-    def __init__(self, program: ModuleOp, options: CompileOptions):
+    With `build=False` they are not compiled: there is the source, and nothing to call.
+    """
+
+    def __init__(self, program: ModuleOp, options: CompileOptions, *, build: bool = True):
         self.given = program.clone()
         """The program before the passes."""
         if options.entry is not None:
@@ -73,7 +76,7 @@ class KernelLibrary:
         self.source = emit_cpp(kernels)
         self.path: Path | None = None
         self.entries: dict[str, Any] = {}
-        if not kernels:
+        if not kernels or not build:
             return
         self.path = compile_shared_object(
             self.source,
