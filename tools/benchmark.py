@@ -25,19 +25,21 @@ def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
         call()
         call()
     seconds: list[list[float]] = [[] for _ in calls]
-    while unfinished := [index for index, times in enumerate(seconds) if not _enough(times)]:
+    totals = [0.0] * len(calls)
+    unfinished = list(range(len(calls)))
+    while unfinished:
         for index in unfinished:
             start = time.perf_counter()
             calls[index]()
-            seconds[index].append(time.perf_counter() - start)
+            taken = time.perf_counter() - start
+            seconds[index].append(taken)
+            totals[index] += taken
+        unfinished = [index for index in unfinished if not _enough(len(seconds[index]), totals[index])]
     return seconds
 
 
-def _enough(seconds: Sequence[float]) -> bool:
-    total = sum(seconds)
-    return (len(seconds) >= LEAST_RUNS and total >= LEAST_SECONDS) or (
-        len(seconds) >= 3 and total >= MOST_SECONDS
-    )
+def _enough(runs: int, seconds: float) -> bool:
+    return (runs >= LEAST_RUNS and seconds >= LEAST_SECONDS) or (runs >= 3 and seconds >= MOST_SECONDS)
 
 
 @dataclass(frozen=True)
