@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -92,9 +91,9 @@ class Executable:
     """A function of a program, compiled for the CPU.
 
     Call it with arrays, in the order of the arguments or by their names: numpy arrays, or anything on the CPU
-    with `__dlpack__`. Any strides will do, without copies. It gives a numpy array, or a tuple where there is not
-    one result; `out` takes arrays to write to instead. It holds no state that a call changes: threads may share
-    it. Pickling keeps the program, and compiles it again.
+    with `__dlpack__`. Any strides will do, without copies. It gives a numpy array, or a tuple where there is
+    not one result; `out` takes arrays to write to instead. It holds no state that a call changes: threads may
+    share it. Pickling keeps the program, and compiles it again.
     """
 
     def __init__(
@@ -267,7 +266,9 @@ class _Call:
             values[value] = view_of(array, f"%{value.name_hint or 'value'}")
 
     def _result(self, index: int, value: SSAValue, view: ArrayView) -> Array:
-        """A result as an array of its own: what was an argument, or is in another place than wanted, is copied."""
+        """A result as an array of its own: what was an argument, or is in another place than wanted, is
+        copied.
+        """
         wanted = None if self.outputs is None else self.outputs[index]
         if wanted is not None and wanted is not view:
             wanted.numpy()[...] = view.numpy()
@@ -305,7 +306,9 @@ def compile_all(
     sanitize: Sequence[str] = (),
     use_cache: bool = True,
 ) -> dict[str, Executable]:
-    """Compile all public functions of a program into one library; the functions by name. See `compile_program`."""
+    """Compile all public functions of a program into one library; the functions by name. See
+    `compile_program`.
+    """
     program = module if isinstance(module, ModuleOp) else parse(module)
     library = KernelLibrary(program, CompileOptions(None, pipeline, tuple(sanitize), use_cache))
     names = [function.sym_name.data for function in public_functions(library.module)]

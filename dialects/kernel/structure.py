@@ -219,13 +219,13 @@ def enclosing_loop(op: Operation, dim: str) -> Operation | None:
 
 @irdl_op_definition
 class CursorOp(IRDLOperation):
-    """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M x
-    K x f32>`.
+    """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M
+    x K x f32>`.
 
-    `axes` has the dims of each axis of the array, as in `block.partition`. Along the dims of the cursor it is a
-    block wide; a dim that the cursor has no axis over picks one index, the number of the iteration. With `first
-    [N]` it stays at the first block of N, wherever the loop over N is. With `here [M]` the array holds one block
-    of M only, the one at hand.
+    `axes` has the dims of each axis of the array, as in `block.partition`. Along the dims of the cursor it is
+    a block wide; a dim that the cursor has no axis over picks one index, the number of the iteration. With
+    `first [N]` it stays at the first block of N, wherever the loop over N is. With `here [M]` the array holds
+    one block of M only, the one at hand.
     """
 
     name = "kernel.cursor"
@@ -267,7 +267,8 @@ class CursorOp(IRDLOperation):
 
     def verify_(self) -> None:
         array, cursor = self.array.type, self.result.type
-        assert isinstance(array, ArrayType) and isinstance(cursor, CursorType)
+        assert isinstance(array, ArrayType)
+        assert isinstance(cursor, CursorType)
         named = [dim for axis in self.axis_dims for dim in axis]
         if len(self.axis_dims) != len(array.extents):
             raise VerifyException(
@@ -458,11 +459,11 @@ class BufferOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q, %k)
-    [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
+    """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q,
+    %k) [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
 
-    The results are new tensors, whose axes have the dims (of the kernel) that are given for each. With `once`,
-    the operands are the same in every call, and so the results.
+    The results are new tensors, whose axes have the dims (of the kernel) that are given for each. With
+    `once`, the operands are the same in every call, and so the results.
     """
 
     name = "kernel.launch"

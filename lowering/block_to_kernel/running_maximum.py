@@ -1,8 +1,9 @@
 """When the sums of a loop may be taken relative to the running maximum from the start.
 
 A map yields a maximum t and sums s that are relative to it: each stands for s·exp(t). Where s depends on t
-through a factor exp(-t) alone, any other t gives the same product. A sequential loop takes the maximum so far, so
-that only what was summed before has to be rescaled, and only when the maximum moves: the online softmax.
+through a factor exp(-t) alone, any other t gives the same product. A sequential loop takes the maximum so
+far, so that only what was summed before has to be rescaled, and only when the maximum moves: the online
+softmax.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _negates(op: block.ElementwiseOp) -> bool:
 
 def _region_degree(op: block.ElementwiseOp, operands: Sequence[_Degree]) -> _Degree:
     """The degree of what the region of an element-wise op yields."""
-    degrees = dict(zip(op.body.block.args, operands, strict=True))
+    degrees: dict[SSAValue, _Degree] = dict(zip(op.body.block.args, operands, strict=True))
     for inner in op.body.block.ops:
         if not inner.results:
             continue

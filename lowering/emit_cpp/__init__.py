@@ -18,7 +18,7 @@ _PREAMBLE = """\
 def emit_cpp(kernels: Iterable[kernel.FuncOp]) -> str:
     """One C++ source with a function for each kernel. Raises OpError for what has no form on a CPU.
 
-    Each function takes the kernel's arrays in order (pointers, and strides in elements), the extents of its dims
-    in the order of `dims_in_order`, and the number of threads; it returns 0, or 1 when memory runs out.
+    Each function takes the kernel's arrays in order (pointers, and strides in elements), the extents of its
+    dims in the order of `dims_in_order`, and the number of threads; it returns 0, or 1 when memory runs out.
     """
     return "\n".join([_PREAMBLE, *(KernelEmitter(function).source() for function in kernels)])

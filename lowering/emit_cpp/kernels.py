@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import Float64Type, IntegerType
+from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block, kernel
+from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError, location_of
+from ...dialects.scalar import is_integer
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
 from .scalars import number
@@ -330,10 +332,10 @@ def _computes_in_double(function: kernel.FuncOp) -> bool:
         for value in op.results:
             if isinstance(value.type, kernel.TileType | kernel.CursorType):
                 type = value.type.element_type
-                if isinstance(type, IntegerType) and type.width.data > 32:
+                if is_integer(type) and bit_width(type) > 32:
                     raise OpError(op, "has elements of type i64, which a CPU kernel does not compute with")
                 double |= isinstance(type, Float64Type)
-                double |= isinstance(type, IntegerType) and type.width.data == 32
+                double |= is_integer(type) and bit_width(type) == 32
     return double
 
 
