@@ -337,7 +337,7 @@ class SweepOp(IRDLOperation):
     def rows_in_lanes(self) -> bool:
         """Whether the blocks among its tiles have their rows in lanes."""
         return any(
-            isinstance(value.type, TileType) and value.type.rows_in_lanes
+            value.type.rows_in_lanes
             for value in self.operands
             if isinstance(value.type, TileType) and value.type.dims == self.dims
         )
