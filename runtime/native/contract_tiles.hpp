@@ -25,6 +25,7 @@ struct Tile {
   idx K;
   Mode mode;
   const T* scale;
+  const T* next;  // the A of the tile after this one, prefetched into L2 meanwhile; or nullptr
 };
 
 // ROWS: A[m * lda + k], else A[m + k * lda].
@@ -52,7 +53,15 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
     b += steps * ldb;
   };
   idx k = t.K;
+  // A cache line holds 16 steps of a row: every 4 steps two of up to 8 rows are prefetched. Thinly: a burst stalls the loads.
+  const T* next = t.next ? t.next : t.A;
   for (; k >= 4; k -= 4) {
+    if constexpr (ROWS && MR > 2) {
+      const T* line = next + (k >> 2 & 3) * lda;
+      prefetch<2>(line);
+      if constexpr (MR > 4) prefetch<2>(line + 4 * lda);
+      next += 4;
+    }
     BB_UNROLL for (int u = 0; u < 4; u++) step(u);
     advance(4);
   }
