@@ -33,7 +33,17 @@ template <class T, bool ROWS, int MR, int NV>
 __attribute__((noinline)) void multiply(const Tile<T>& t) {
   constexpr int w = W<T>;
   vec<T> c[MR][NV];
-  BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = vec<T>{};
+  T* C = t.C;
+  const idx ldc = t.ldc;
+  auto each = [&](auto f) BB_BODY {
+    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) f(c[i][j], C + i * ldc + j * w, j);
+  };
+  each([](vec<T>& x, T*, int) BB_BODY { x = vec<T>{}; });
+  if (t.mode == rescale) {
+    vec<T> s[NV];
+    BB_UNROLL for (int j = 0; j < NV; j++) s[j] = load(t.scale + j * w);
+    each([&](vec<T>& x, T* p, int j) BB_BODY { x = load(p) * s[j]; });
+  }
   // Three rows share a pointer: base, base + lda and base + 2 * lda are single addresses.
   constexpr int groups = ROWS ? (MR + 2) / 3 : 1;
   const T* a[groups];
@@ -69,23 +79,10 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
     step(0);
     advance(1);
   }
-  T* C = t.C;
-  const idx ldc = t.ldc;
-  if (t.mode == overwrite) {
-    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) store(C + i * ldc + j * w, c[i][j]);
-  } else if (t.mode == accumulate) {
-    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) {
-      T* p = C + i * ldc + j * w;
-      store(p, load(p) + c[i][j]);
-    }
+  if (t.mode == accumulate) {  // additions, at the end: other units than the multiply-adds', and smaller errors
+    each([](vec<T>& x, T* p, int) BB_BODY { store(p, load(p) + x); });
   } else {
-    BB_UNROLL for (int j = 0; j < NV; j++) {
-      const vec<T> s = load(t.scale + j * w);
-      BB_UNROLL for (int i = 0; i < MR; i++) {
-        T* p = C + i * ldc + j * w;
-        store(p, load(p) * s + c[i][j]);
-      }
-    }
+    each([](vec<T>& x, T* p, int) BB_BODY { store(p, x); });
   }
 }
 
