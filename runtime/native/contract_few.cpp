@@ -7,10 +7,31 @@ namespace {
 template <class S>
 inline constexpr idx line = 64 / sizeof(S);
 
-// C[MR][N] += A[MR][KU] . B[KU][N]: KU rows of B are streamed side by side while C goes through the cache.
+// What to prefetch while `count` rows of n elements at stride ld are read side by side, a vector of each at a time: for element i of
+// row u that at start + i * step + u * row. Rows that follow each other in memory are prefetched in the order of memory:
+// the hardware recognises that as one stream and runs ahead with more misses than a core may have open itself.
+struct Ahead {
+  idx start, step, row;
+  bool near;  // into L1, else into L2
+
+  template <class T, class S>
+  static Ahead of(idx count, idx n, idx ld) {
+    constexpr idx distance = 8192 / sizeof(S);
+    const idx block = n * count, rows = block >= distance ? count : ceil_div(distance, block) * count;
+    const bool contiguous = ld >= n && ld - n < 64;
+    return {rows * ld, contiguous ? count : 1, contiguous ? W<T> : ld, block <= 2 * distance};
+  }
+  template <class S>
+  BB_INLINE void fetch(const S* p) const {
+    near ? prefetch<1>(p + start) : prefetch<2>(p + start);
+  }
+};
+
+// C[MR][n] += A[MR][KU] . B[KU][n], n < N: KU rows of B are streamed side by side while C is in L1. The same columns of the next KU rows
+// are prefetched.
 template <int MR, int KU, class T, class S>
-__attribute__((noinline)) void add_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N) {
-  constexpr idx w = W<T>, ahead = 2048 / sizeof(S);
+__attribute__((noinline)) void add_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, const Ahead& ahead) {
+  constexpr idx w = W<T>;
   auto columns = [&](idx n, auto count) BB_BODY {
     vec<T> b[KU];
     BB_UNROLL for (int u = 0; u < KU; u++) b[u] = load_as<T>(B + u * ldb + n, count);
@@ -22,25 +43,28 @@ __attribute__((noinline)) void add_rows(T* C, idx ldc, const T* A, idx lda, cons
   };
   idx n = 0;
   for (; n + w <= N; n += w) {
-    // Past the end of these rows lie the next ones.
-    const idx at = n + ahead < N ? n + ahead : n + ahead - N + KU * ldb;
-    BB_UNROLL for (int u = 0; u < KU; u++) prefetch(B + u * ldb + at);
+    BB_UNROLL for (int u = 0; u < KU; u++) ahead.fetch(B + n * ahead.step + u * ahead.row);
     columns(n, whole);
   }
   if (n < N) columns(n, N - n);
 }
 template <int MR, class T, class S>
 void rows_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, idx K) {
-  constexpr int KU = MR <= 2 ? 8 : 4;
-  idx k = 0;
-  for (; k + KU <= K; k += KU) add_rows<MR, KU>(C, ldc, A + k, lda, B + k * ldb, ldb, N);
-  for (; k < K; k++) add_rows<MR, 1>(C, ldc, A + k, lda, B + k * ldb, ldb, N);
+  constexpr int KU = 4;
+  constexpr idx columns = (16 << 10) / (MR * sizeof(T)) / W<T> * W<T>;  // of C in half of L1
+  for (idx n = 0; n < N; n += columns) {
+    const idx count = N - n < columns ? N - n : columns;
+    const auto ahead = Ahead::of<T, S>(KU, count, ldb);
+    idx k = 0;
+    for (; k + KU <= K; k += KU) add_rows<MR, KU>(C + n, ldc, A + k, lda, B + k * ldb + n, ldb, count, ahead);
+    for (; k < K; k++) add_rows<MR, 1>(C + n, ldc, A + k, lda, B + k * ldb + n, ldb, count, ahead);
+  }
 }
 
 // r[i][u] = sum_k A[i][k] * B[u][k], u < NR rows of B, as vectors that are still to be summed across lanes.
 template <int MR, int NR, class T, class S>
-BB_INLINE void dot_rows(vec<T> (&r)[MR][NR], const T* A, idx lda, const S* B, idx ldb, idx K) {
-  constexpr idx w = W<T>, ahead = 4096 / sizeof(S);
+BB_INLINE void dot_rows(vec<T> (&r)[MR][NR], const T* A, idx lda, const S* B, idx ldb, idx K, const Ahead& ahead) {
+  constexpr idx w = W<T>;
   BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int u = 0; u < NR; u++) r[i][u] = vec<T>{};
   auto columns = [&](idx k, auto count) BB_BODY {
     vec<T> b[NR];
@@ -52,7 +76,7 @@ BB_INLINE void dot_rows(vec<T> (&r)[MR][NR], const T* A, idx lda, const S* B, id
   };
   idx k = 0;
   for (; k + w <= K; k += w) {
-    BB_UNROLL for (int u = 0; u < NR; u++) prefetch(B + u * ldb + k + (K > ahead ? ahead : NR * ldb));
+    BB_UNROLL for (int u = 0; u < NR; u++) ahead.fetch(B + k * ahead.step + u * ahead.row);
     columns(k, whole);
   }
   if (k < K) columns(k, K - k);
@@ -60,17 +84,19 @@ BB_INLINE void dot_rows(vec<T> (&r)[MR][NR], const T* A, idx lda, const S* B, id
 template <int MR, class T, class S>
 __attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, idx K, Mode mode) {
   constexpr idx w = W<T>;
-  constexpr int NR = w < 4 ? w : 4;
+  constexpr int most = MR <= 4 ? 4 : 2;  // rows of B at a time: MR * NR accumulators
+  constexpr int NR = w < most ? w : most;
+  const auto ahead = Ahead::of<T, S>(NR, K, ldb);
   for (idx n = 0; n < N; n += w) {
     alignas(64) T sums[MR][w * w];
     for (idx u = 0; u < w; u += NR) {
       vec<T> r[MR][NR];
       if (n + u + NR <= N) {
-        dot_rows<MR, NR>(r, A, lda, B + (n + u) * ldb, ldb, K);
+        dot_rows<MR, NR>(r, A, lda, B + (n + u) * ldb, ldb, K, ahead);
       } else {
         for (int v = 0; v < NR; v++) {
           vec<T> one[MR][1];
-          if (n + u + v < N) dot_rows<MR, 1>(one, A, lda, B + (n + u + v) * ldb, ldb, K);
+          if (n + u + v < N) dot_rows<MR, 1>(one, A, lda, B + (n + u + v) * ldb, ldb, K, ahead);
           for (int i = 0; i < MR; i++) r[i][v] = n + u + v < N ? one[i][0] : vec<T>{};
         }
       }
@@ -87,14 +113,17 @@ __attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const
   }
 }
 
-// f(fixed<rows>, first row) over the rows in groups of up to 8: 8, then 4, 2, 1.
+// f(fixed<rows>, first row) over the rows in nearly equal groups of up to 8.
 template <class F>
 void groups_of_rows(idx M, F f) {
-  idx m = 0;
-  for (; m + 8 <= M; m += 8) f(fixed<8>{}, m);
-  if (m + 4 <= M) f(fixed<4>{}, m), m += 4;
-  if (m + 2 <= M) f(fixed<2>{}, m), m += 2;
-  if (m < M) f(fixed<1>{}, m);
+  const idx groups = (M + 7) / 8;
+  for (idx g = 0, m = 0; g < groups; g++) {
+    const idx rows = (M - m) / (groups - g);
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      ((rows == I + 1 ? f(fixed<I + 1>{}, m) : void()), ...);
+    }(std::make_integer_sequence<int, 8>{});
+    m += rows;
+  }
 }
 }  // namespace
 
