@@ -15,11 +15,11 @@ struct Ahead {
   bool near;  // into L1, else into L2
 
   template <class T, class S>
-  static Ahead of(idx count, idx n, idx ld) {
+  static Ahead of(int rows_of_a, idx count, idx n, idx ld) {
     constexpr idx distance = 8192 / sizeof(S);
     const idx block = n * count, rows = block >= distance ? count : ceil_div(distance, block) * count;
     const bool contiguous = ld >= n && ld - n < 64;
-    return {rows * ld, contiguous ? count : 1, contiguous ? W<T> : ld, block <= 2 * distance};
+    return {rows * ld, contiguous ? count : 1, contiguous ? W<T> : ld, block <= (rows_of_a == 1 ? 2 * distance : distance / 2)};
   }
   template <class S>
   BB_INLINE void fetch(const S* p) const {
@@ -54,7 +54,7 @@ void rows_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, idx
   constexpr idx columns = (16 << 10) / (MR * sizeof(T)) / W<T> * W<T>;  // of C in half of L1
   for (idx n = 0; n < N; n += columns) {
     const idx count = N - n < columns ? N - n : columns;
-    const auto ahead = Ahead::of<T, S>(KU, count, ldb);
+    const auto ahead = Ahead::of<T, S>(MR, KU, count, ldb);
     idx k = 0;
     for (; k + KU <= K; k += KU) add_rows<MR, KU>(C + n, ldc, A + k, lda, B + k * ldb + n, ldb, count, ahead);
     for (; k < K; k++) add_rows<MR, 1>(C + n, ldc, A + k, lda, B + k * ldb + n, ldb, count, ahead);
@@ -86,7 +86,7 @@ __attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const
   constexpr idx w = W<T>;
   constexpr int most = MR <= 4 ? 4 : 2;  // rows of B at a time: MR * NR accumulators
   constexpr int NR = w < most ? w : most;
-  const auto ahead = Ahead::of<T, S>(NR, K, ldb);
+  const auto ahead = Ahead::of<T, S>(MR, NR, K, ldb);
   for (idx n = 0; n < N; n += w) {
     alignas(64) T sums[MR][w * w];
     for (idx u = 0; u < w; u += NR) {
