@@ -92,8 +92,9 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
         const idx tiles = ceil_div(mn, max_rows(nv));
         for (idx t = 0, m = 0; t < tiles; t++) {
           const int mr = (int)((mn - m) / (tiles - t));
-          multiply_for<T>(rows, mr, nv)(
-              {C + (m0 + m) * ldc + l0, ldc, a + (rows ? m * lda : m), lda, b, ldb_here, kn, now, scale ? scale + l0 : nullptr});
+          const T *at = a + (rows ? m * lda : m), *next = nullptr;
+          if (p == 0 && !pack_a) next = t + 1 < tiles ? at + (rows ? mr * lda : mr) : a + (rows ? kn : kn * lda);
+          multiply_for<T>(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, b, ldb_here, kn, now, scale ? scale + l0 : nullptr, next});
           m += mr;
         }
       }

@@ -9,7 +9,7 @@
 //
 // Largest error over all float arguments, in units in the last place of the result (test_tile_library.py enforces the bounds):
 //   see the table BOUNDS there; <= 2 ulp for all but sigmoid and silu (3); gelu: absolute error below 3e-7 * max(1, |x|).
-// Reductions and polynomials: e^r on [-ln2/2, ln2/2], 2^r on [0, 1), log(1+f) on [1/sqrt2 - 1, sqrt2 - 1]; minimax, relative.
+// Reductions and polynomials: e^r on [-ln2/2, ln2/2], 2^r on [-1/2, 1/2], log(1+f) on [1/sqrt2 - 1, sqrt2 - 1]; minimax, relative.
 // sin and cos of |x| > 16384, pow, and all transcendental functions of double go lane by lane through the C library.
 #pragma once
 #include "vec.hpp"
@@ -133,17 +133,6 @@ BB_INLINE vf exp(vf x) {
   return detail::scale(p, n);
 }
 BB_INLINE vf exp2(vf x) {
-#if defined(BB_AVX512)
-  vf r = _mm512_reduce_ps(x, 0x09);  // x - floor(x); scalef knows infinities, so that no argument needs a clamp
-  vf p = splat(2.170225480e-04f);
-  p = p * r + 1.243968802e-03f;
-  p = p * r + 9.678840975e-03f;
-  p = p * r + 5.548334199e-02f;
-  p = p * r + 2.402298363e-01f;
-  p = p * r + 6.931469838e-01f;
-  p = p * r + 1.f;
-  return _mm512_scalef_ps(p, x);
-#else
   x = min(splat(129.f), max(splat(-151.f), x));
   vf n = detail::nearest(x), r = x - n;
   vf p = splat(1.534581168e-04f);
@@ -154,7 +143,6 @@ BB_INLINE vf exp2(vf x) {
   p = p * r + 6.931472057e-01f;
   p = p * r + 1.f;
   return detail::scale(p, n);
-#endif
 }
 BB_INLINE vf expm1(vf x) {
   vf c = min(splat(89.f), max(splat(-20.f), x));
