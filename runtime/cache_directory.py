@@ -30,10 +30,20 @@ class CacheWarning(UserWarning):
 
 @dataclass(frozen=True)
 class CacheDirectory:
-    """A directory whose contents may be loaded; `writable` says whether anything can be added to it."""
+    """A directory for compiled code.
+
+    `readable`: its contents may be loaded; `problem`: why nothing can be added to it; `private`: it belongs
+    to this process alone.
+    """
 
     path: Path
-    writable: bool
+    readable: bool = True
+    problem: str | None = None
+    private: bool = False
+
+    @property
+    def writable(self) -> bool:
+        return self.problem is None
 
     def folder(self, name: str) -> Path:
         """One of `FOLDERS`; it exists where the directory is writable."""
@@ -56,16 +66,11 @@ def size_limit() -> int:
 _warned: set[Path] = set()
 
 
-def user_cache() -> CacheDirectory | None:
-    """The user's cache directory, made if need be; None where its contents cannot be trusted or read.
-
-    Warns once for each path that cannot be written to.
-    """
+def user_cache() -> CacheDirectory:
+    """The user's cache directory, made if need be."""
     path, chosen = cache_path()
-    reason, readable = _problem(path, chosen)
-    if reason is not None:
-        warn_unusable(path, reason)
-    return CacheDirectory(path, writable=reason is None) if readable else None
+    problem, readable = _problem(path, chosen)
+    return CacheDirectory(path, readable, problem)
 
 
 def warn_unusable(path: Path, reason: str) -> None:
@@ -127,7 +132,7 @@ def private_cache() -> CacheDirectory:
                 (made / name).mkdir(mode=0o700)
             _private[own] = made
             atexit.register(_remove_private, own)
-        return CacheDirectory(_private[own], writable=True)
+        return CacheDirectory(_private[own], private=True)
 
 
 def _remove_private(owner: int) -> None:

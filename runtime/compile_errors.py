@@ -49,6 +49,8 @@ def first_error(output: str, status: int) -> str:
         text = linker[0]
     elif (found := _ERROR.search(output)) is not None:
         text = found[0]
+    elif status == 0:
+        text = "it reported success but made no object"
     elif status < 0:
         text = f"it was stopped by signal {-status}"
     else:
