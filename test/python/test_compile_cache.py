@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bb.runtime import compile_cache, file_locks, shared_objects
+from bb.runtime import file_locks, shared_objects
 from bb.runtime.cache_directory import CacheDirectory, CacheWarning, cache_path, private_cache, user_cache
 from bb.runtime.compile_cache import CompileCache, digest_of
 from bb.runtime.compile_errors import HostCompilerError
@@ -116,10 +116,10 @@ def test_native_sources_are_compiled_once_and_linked(compiler: Path, tmp_path: P
     (native / "twice.cpp").write_text("int twice(int n) { return n; }\n")
     again = build(f"{source} int f(int n) {{ return twice(n) + thrice(n); }}", native=sources, name="one")
     assert load_shared_object(again).f(2) == 8
-    with pytest.raises(HostCompilerError, match="missing.cpp cannot be read: no such file"):
+    with pytest.raises(HostCompilerError, match=r"missing\.cpp cannot be read: no such file"):
         build(native=[native / "missing.cpp"])
     (native / "broken.cpp").write_text("#error no\n")
-    with pytest.raises(HostCompilerError, match="broken.cpp"):
+    with pytest.raises(HostCompilerError, match=r"broken\.cpp"):
         native_object(native / "broken.cpp")
 
 
@@ -241,9 +241,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path, cache_dir: Path, monkey
     assert works(path)
     (warning,) = caught
     assert "\n" not in str(warning.message)
-    assert "file/cache cannot be made (not a directory): compiled code lasts only as long" in str(
-        warning.message
-    )
+    assert "file/cache cannot be made (not a directory): compiled code lasts only" in str(warning.message)
     assert not path.is_relative_to(tmp_path)
     # Once is enough, and this process compiles it once.
     with warnings.catch_warnings():
@@ -254,9 +252,11 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path, cache_dir: Path, monkey
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
     # Not by permissions: the superuser may write anyway.
     allowed = os.access
-    monkeypatch.setattr(
-        os, "access", lambda path, mode, **rest: not mode & os.W_OK and allowed(path, mode, **rest)
-    )
+
+    def access(path: Any, mode: int, **rest: Any) -> bool:
+        return not mode & os.W_OK and allowed(path, mode, **rest)
+
+    monkeypatch.setattr(os, "access", access)
 
 
 def test_a_read_only_directory_is_read(cache_dir: Path, compiler: Path, monkeypatch: pytest.MonkeyPatch):
@@ -313,9 +313,11 @@ def test_a_full_disk(cache_dir: Path, compiler: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(CompileCache, "store", full)
     with pytest.warns(CacheWarning, match=r"cannot be used \(no space left on device\)"):
         assert works(build())
-    monkeypatch.setattr(
-        CompileCache, "store", lambda self, *rest: (_ for _ in ()).throw(OSError(errno.EIO, "Bad disk"))
-    )
+
+    def broken(self: CompileCache, *arguments: Any) -> Path:
+        raise OSError(errno.EIO, "Bad disk")
+
+    monkeypatch.setattr(CompileCache, "store", broken)
     with pytest.raises(HostCompilerError, match=r"the temporary directory .* cannot be used \(bad disk\)"):
         build(name="other", use_cache=False)
 
@@ -426,10 +428,16 @@ def check_whole(cache_dir: Path) -> None:
         assert cache.find(path.stem.rpartition("-")[0], path.suffix) == path
 
 
-SLOW = "#include <algorithm>\n#include <functional>\n#include <regex>\n" + ADD + (
-    'extern "C" __attribute__((visibility("default"))) bool match(const char* text) {\n'
-    '  return std::regex_match(text, std::regex("a*b"));\n}\n'
-)  # fmt: skip
+SLOW = f"""#include <algorithm>
+#include <map>
+#include <string>
+{ADD}
+std::map<std::string, std::string> words;
+extern "C" __attribute__((visibility("default"))) int count(const char* text) {{
+  words[text] += text;
+  return words.size();
+}}
+"""
 
 
 def test_processes_of_the_real_compiler_one_killed_half_way(cache_dir: Path, monkeypatch: pytest.MonkeyPatch):
@@ -440,20 +448,18 @@ def test_processes_of_the_real_compiler_one_killed_half_way(cache_dir: Path, mon
     wait_until(lambda: any(compiling.glob("*/*.cpp")))
     time.sleep(0.3)
     # Whoever holds the lock is compiling; it may as well be any of them.
-    holder = next(
-        (process for process in processes if process.poll() is None and compiles(process)), processes[0]
-    )
+    holder = next((process for process in processes if compiles(process)), processes[0])
     holder.send_signal(signal.SIGKILL)
     holder.communicate()
     paths = {finish(process) for process in processes if process is not holder}
     assert len(paths) == 1
-    assert load_shared_object(paths.pop()).match(b"aab")
+    assert works(paths.pop())
     check_whole(cache_dir)
 
 
 def compiles(process: "subprocess.Popen[str]") -> bool:
     psutil = pytest.importorskip("psutil")
-    return bool(psutil.Process(process.pid).children())
+    return process.poll() is None and bool(psutil.Process(process.pid).children())
 
 
 def test_threads_of_one_process_compile_once(cache_dir: Path, compiler: Path):
@@ -563,9 +569,5 @@ def is_running(pid: int) -> bool:
 
 def test_an_object_that_is_none_is_refused(tmp_path: Path):
     (tmp_path / "x.so").write_bytes(b"nothing")
-    with pytest.raises(HostCompilerError, match="the compiled object cannot be loaded: .*x.so"):
+    with pytest.raises(HostCompilerError, match=r"the compiled object cannot be loaded: .*x\.so"):
         load_shared_object(tmp_path / "x.so")
-
-
-def test_young_means_a_minute():
-    assert compile_cache.YOUNG == 60
