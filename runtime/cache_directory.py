@@ -14,6 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
+from .compile_errors import reason
 from .settings import byte_count, setting
 
 DIRECTORY_VARIABLE = "BB_CACHE_DIR"
@@ -95,11 +96,11 @@ def _problem(path: Path, chosen: bool) -> tuple[str | None, bool]:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        return f"cannot be made ({_why(error)})", False
+        return f"cannot be made ({reason(error)})", False
     try:
         status = path.stat()
     except OSError as error:
-        return f"cannot be read ({_why(error)})", False
+        return f"cannot be read ({reason(error)})", False
     # Whoever can write here decides which code this process runs.
     if status.st_mode & stat.S_IWOTH:
         return "can be written to by every user", False
@@ -109,13 +110,9 @@ def _problem(path: Path, chosen: bool) -> tuple[str | None, bool]:
         for name in FOLDERS:
             (path / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        return f"cannot be written to ({_why(error)})", True
+        return f"cannot be written to ({reason(error)})", True
     blocked = [name for name in FOLDERS if not os.access(path / name, os.W_OK | os.X_OK)]
     return ("cannot be written to" if blocked else None), True
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
 
 
 _private_lock = threading.Lock()

@@ -18,7 +18,7 @@ from typing import cast
 
 from ..dialects.diagnostics import one_sentence
 from .cache_directory import CacheDirectory, user_cache, write_whole
-from .compile_errors import HostCompilerError, first_error
+from .compile_errors import HostCompilerError, first_error, reason
 from .cpu_identity import cpu_identity
 
 CANDIDATES = ("c++", "g++", "clang++")
@@ -284,6 +284,5 @@ def _run(command: Sequence[str], directory: Path) -> tuple[int, str]:
     except subprocess.TimeoutExpired as error:
         raise HostCompilerError(f"{command[0]} did not answer within {_PROBE_SECONDS:.0f} s") from error
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise HostCompilerError(f"{command[0]} cannot be run: {why}") from error
+        raise HostCompilerError(f"{command[0]} cannot be run: {reason(error)}") from error
     return done.returncode, done.stdout.decode("utf-8", "replace")

@@ -14,7 +14,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +23,7 @@ from pathlib import Path
 from ..lowering.source_text import comment_text, mangle
 from .cache_directory import private_cache, size_limit, user_cache, warn_unusable
 from .compile_cache import CompileCache, digest_of
-from .compile_errors import HostCompilerError, compilation_error
+from .compile_errors import HostCompilerError, compilation_error, reason
 from .compile_progress import Progress, Ticker, ticking
 from .cpu_identity import cpu_identity
 from .host_compiler import HostCompiler, compiler_environment, find_compiler
@@ -185,8 +185,19 @@ def _native_objects(sources: Sequence[Path], build: Build, cache: CompileCache, 
     def compiled(path: Path) -> Path:
         return _native_object(path, build, cache, ticker)
 
+    label, ticker.label = ticker.label, "compiling the micro-kernels, once for this machine"
     with ThreadPoolExecutor(min(len(sources), thread_count())) as pool:
-        return list(pool.map(compiled, sources))
+        try:
+            futures = [pool.submit(compiled, path) for path in sources]
+            ended, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in ended:
+                future.result()  # raises what went wrong
+            return [future.result() for future in futures]
+        except BaseException:
+            ticker.stop()  # leaving the pool waits for its threads
+            raise
+        finally:
+            ticker.label = label
 
 
 def _native_object(path: Path, build: Build, cache: CompileCache, ticker: Ticker) -> Path:
@@ -221,7 +232,7 @@ def _cached(
         problem = directory.problem
     except OSError as error:
         # Full, or taken away meanwhile; what the compiler refuses is a HostCompilerError.
-        problem = f"cannot be used ({(error.strerror or type(error).__name__).lower()})"
+        problem = f"cannot be used ({reason(error)})"
     if directory.private:
         raise HostCompilerError(f"the temporary directory {directory.path} {problem}")
     warn_unusable(directory.path, problem)
@@ -249,8 +260,9 @@ def _private() -> CompileCache:
     try:
         return CompileCache(private_cache(), limit=2**63)
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise HostCompilerError(f"no temporary directory can be made to compile in: {why}") from error
+        raise HostCompilerError(
+            f"no temporary directory can be made to compile in: {reason(error)}"
+        ) from error
 
 
 def _run(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, str]:
@@ -269,8 +281,7 @@ def _run(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, st
                 start_new_session=True,
             )
         except OSError as error:
-            why = (error.strerror or type(error).__name__).lower()
-            raise HostCompilerError(f"{command[0]} cannot be run: {why}") from error
+            raise HostCompilerError(f"{command[0]} cannot be run: {reason(error)}") from error
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
@@ -314,8 +325,7 @@ def _file_digest(path: Path) -> str:
     try:
         return digest_of([path.read_bytes()])
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise HostCompilerError(f"{path} cannot be read: {why}") from error
+        raise HostCompilerError(f"{path} cannot be read: {reason(error)}") from error
 
 
 def _text(path: Path) -> str:

@@ -571,3 +571,30 @@ def test_an_object_that_is_none_is_refused(tmp_path: Path):
     (tmp_path / "x.so").write_bytes(b"nothing")
     with pytest.raises(HostCompilerError, match=r"the compiled object cannot be loaded: .*x\.so"):
         load_shared_object(tmp_path / "x.so")
+
+
+def test_an_interrupt_ends_the_compilers_of_native_sources(
+    tmp_path: Path, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "stuck"
+    stuck = f'if [ $kind = compile ]; then sleep 60 & echo $! >> "{folder}/children"; wait; fi'
+    monkeypatch.setenv("CXX", str(fake_compiler(folder, stuck)))
+    monkeypatch.setenv("BB_NUM_THREADS", "2")
+    find_compiler()
+    sources = [tmp_path / "one.cpp", tmp_path / "two.cpp"]
+    for source in sources:
+        source.touch()
+    shown: list[str] = []
+
+    def interrupt(text: str) -> None:
+        shown.append(text)
+        if text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(native=sources, progress=interrupt)
+    assert shown == ["compiling the micro-kernels, once for this machine … 1 s", ""]
+    children = [int(line) for line in (folder / "children").read_text().split()]
+    assert len(children) == 2
+    wait_until(lambda: not any(map(is_running, children)))
+    assert not list((cache_dir / "scratch").iterdir())
