@@ -125,8 +125,8 @@ def compile_shared_object(
     Raises HostCompilerError: no compiler, or an error in the source, which is then kept and named.
     """
     build = _build(compiler, sanitize, include, defines, use_cache)
-    key = build.key("shared", name, source, *(str(path.name) for path in native), *map(_file_digest, native),
-                    *map(_file_digest, objects))  # fmt: skip
+    natives = digest_of(part for path in native for part in (path.name, _file_digest(path)))
+    key = build.key("shared", name, source, natives, digest_of(map(_file_digest, objects)))
     stem = mangle(name)
 
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:

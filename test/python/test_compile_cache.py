@@ -269,8 +269,11 @@ def test_a_read_only_directory_is_read(cache_dir: Path, compiler: Path, monkeypa
     assert not other.is_relative_to(cache_dir)
     with pytest.raises(HostCompilerError) as error:
         build("#error no")
-    assert error.value.source_path is not None
-    assert not error.value.source_path.is_relative_to(cache_dir)
+    kept = error.value.source_path
+    assert kept is not None
+    assert not kept.is_relative_to(cache_dir)
+    kept.unlink()
+    kept.parent.rmdir()
 
 
 def test_a_directory_that_everybody_writes_to_is_not_trusted(cache_dir: Path, compiler: Path):
@@ -364,6 +367,26 @@ def test_without_the_cache(cache_dir: Path, compiler: Path):
     assert not gone.exists()
     assert not gone.parents[1].exists()
     assert sorted(cache_dir.rglob("*")) == before
+
+
+def test_a_source_that_failed_outlives_the_process(cache_dir: Path, compiler: Path, tmp_path: Path):
+    code = (
+        "from bb.runtime.shared_objects import HostCompilerError, compile_shared_object\n"
+        "try:\n"
+        "    compile_shared_object('#error no', name='f', use_cache=False)\n"
+        "except HostCompilerError as error:\n"
+        "    print(error.source_path)\n"
+    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = dict(os.environ, TMPDIR=str(temporary))
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    kept = Path(done.stdout.strip())
+    assert kept.read_text() == "#error no"
+    assert list(temporary.iterdir()) == [kept.parent]
+    assert not list((cache_dir / "failed").iterdir())
 
 
 def test_a_forked_child_leaves_its_parents_directory_alone(cache_dir: Path, compiler: Path):
