@@ -1,4 +1,4 @@
-"""Compilations for tests, and shell scripts that stand in for a compiler and write down how they were called."""
+"""Compilations for tests, and shell scripts that stand in for a compiler and note how they were called."""
 
 import os
 import shutil
