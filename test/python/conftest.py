@@ -39,3 +39,15 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     forget_compilers()
     forget_warnings()
     return path
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a compiler that counts its calls, which CXX names; the cache is empty."""
+    from bb.runtime.host_compiler import find_compiler
+    from fake_compilers import fake_compiler
+
+    folder = tmp_path / "compiler"
+    monkeypatch.setenv("CXX", str(fake_compiler(folder)))
+    find_compiler()
+    return folder

@@ -1,10 +1,17 @@
-"""Shell scripts that stand in for a C++ compiler: they write down how they were called, then do as told."""
+"""Compilations for tests, and shell scripts that stand in for a compiler and note how they were called."""
 
+import os
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bb.runtime.shared_objects import compile_shared_object, load_shared_object
 
+ADD = 'extern "C" __attribute__((visibility("default"))) int add(int a, int b) { return a + b; }\n'
+OLD = 1_000_000_000
 REAL = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++") or ""
 needs_compiler = pytest.mark.skipif(not REAL, reason="needs a C++ compiler")
 
@@ -39,3 +46,22 @@ def calls(folder: Path, kind: str = "compile") -> list[str]:
     path = folder / "calls"
     lines = path.read_text().splitlines() if path.exists() else []
     return [line for line in lines if line.startswith(f"{kind} ")]
+
+
+def build(source: str = ADD, **options: Any) -> Path:
+    return compile_shared_object(source, name=options.pop("name", "add"), **options)
+
+
+def works(path: Path) -> bool:
+    return load_shared_object(path).add(2, 3) == 5
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def age(path: Path, seconds_after_old: int) -> None:
+    os.utime(path, (OLD + seconds_after_old, OLD + seconds_after_old))

@@ -12,11 +12,9 @@ from bb.runtime.compile_errors import HostCompilerError, first_error
 from bb.runtime.cpu_identity import describe_processor
 from bb.runtime.host_compiler import HostCompiler, find_compiler, forget_compilers
 from bb.runtime.shared_objects import compile_shared_object, load_shared_object
-from fake_compilers import REAL, calls, fake_compiler, needs_compiler
+from fake_compilers import ADD, REAL, calls, fake_compiler, needs_compiler
 
 pytestmark = pytest.mark.usefixtures("cache_dir")
-
-ADD = 'extern "C" __attribute__((visibility("default"))) int add(int a, int b) { return a + b; }\n'
 
 
 def refusal() -> str:
