@@ -171,14 +171,39 @@ class ParallelOp(_Loop):
 
 @irdl_op_definition
 class ForOp(_Loop):
-    """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`."""
+    """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`.
+
+    `kernel.for @N until @M` leaves out blocks of N that begin after the last element of M's block at hand,
+    both counted from 0: a causal mask hides them.
+    """
 
     name = "kernel.for"
     dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
+    until: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
     traits = traits_def(NoTerminator())
 
-    def __init__(self, dim: str, body: Region):
-        super().__init__(properties={"dim": SymbolRefAttr(dim)}, regions=[body])
+    def __init__(self, dim: str, body: Region, until: str | None = None):
+        super().__init__(
+            properties={
+                "dim": SymbolRefAttr(dim),
+                "until": None if until is None else SymbolRefAttr(until),
+            },
+            regions=[body],
+        )
+
+    @property
+    def until_dim(self) -> str | None:
+        return None if self.until is None else self.until.root_reference.data
+
+    def verify_(self) -> None:
+        super().verify_()
+        if (until := self.until_dim) is None:
+            return
+        dims = require_declared(self, (until,))
+        if until == self.dim_names[0]:
+            raise VerifyException(f"kernel.for: the loop over {until} cannot end at its own block")
+        if dims and not dims[until].is_whole and enclosing_loop(self, until) is None:
+            raise VerifyException(f"kernel.for: no enclosing loop iterates over {until}")
 
     @property
     def dim_names(self) -> tuple[str, ...]:
@@ -187,13 +212,18 @@ class ForOp(_Loop):
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
         dim = parser.parse_symbol_name().data
+        until = None
+        if parser.parse_optional_keyword("until") is not None:
+            until = parser.parse_symbol_name().data
         attributes = _parse_keyword_attributes(parser)
-        op = cls(dim, parser.parse_region([]))
+        op = cls(dim, parser.parse_region([]), until)
         op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" @{self.dim_names[0]}")
+        if self.until_dim is not None:
+            printer.print_string(f" until @{self.until_dim}")
         _print_keyword_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body)

@@ -107,8 +107,13 @@ class KernelEmitter:
         inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
         if loops:
             inner.append("bb::idx rest = task;")
-        for loop in reversed(loops):
-            inner.append(f"const bb::idx {loop.number} = rest % {loop.trips};")
+        longest_last = {inner.until_dim for inner in op.walk() if isinstance(inner, kernel.ForOp)}
+        for name, loop in reversed(list(zip(op.dim_names, loops, strict=True))):
+            # The longest tasks first, so that no worker is left alone with one at the end.
+            number = (
+                f"{loop.trips} - 1 - rest % {loop.trips}" if name in longest_last else f"rest % {loop.trips}"
+            )
+            inner.append(f"const bb::idx {loop.number} = {number};")
             inner.append(f"rest /= {loop.trips};")
         for loop in loops:
             inner += loop.position()
@@ -209,10 +214,21 @@ class KernelEmitter:
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
-        count = dim.number
+        count, trips = dim.number, dim.trips
+        lines: list[str] = []
+        if op.until_dim is not None:
+            last = self.dims[op.until_dim]
+            end = f"{last.number} + 1" if last.declared.is_batch else f"{last.start} + {last.width}"
+            trips = self.names.claim(f"{dim.extent}end")
+            size = "1" if dim.declared.is_batch else dim.size
+            lines.append(
+                f"const bb::idx {trips} = std::min({dim.trips}, bb::ceil_div({end}, {size}));"
+                "  // the rest is masked"
+            )
         inner = [*dim.position(), *self._body(op.body.block)]
         return [
-            f"for (bb::idx {count} = 0; {count} < {dim.trips}; {count}++) {{",
+            *lines,
+            f"for (bb::idx {count} = 0; {count} < {trips}; {count}++) {{",
             *(f"  {line}" for line in inner),
             "}",
         ]
