@@ -173,6 +173,8 @@ class ParallelOp(_Loop):
 class ForOp(_Loop):
     """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`.
 
+    Outside of the loop the first block of the dim is at hand.
+
     `kernel.for @N until @M` leaves out blocks of N that begin after the last element of M's block at hand,
     both counted from 0: a causal mask hides them.
     """

@@ -47,6 +47,7 @@ class KernelEmitter:
     planes: dict[SSAValue, Plane] = field(default_factory=dict[SSAValue, Plane])
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
     double: bool = False
+    counting: bool = False
 
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
@@ -239,7 +240,14 @@ class KernelEmitter:
         window = window_of(op, self.arrays[op.array], self.dims)
         name = self.names.claim(op.result.name_hint or "block")
         self.windows[op.result] = Window(name, window.strides, window.widths)
-        return [f"auto* const {name} = {window.pointer};"]
+        lines = [f"auto* const {name} = {window.pointer};"]
+        if self.counting and not isinstance(op.array.owner, kernel.BufferOp):
+            item = op.result.type
+            assert isinstance(item, kernel.CursorType)
+            elements = " * ".join(window.widths) or "1"
+            moved = "stored" if kernel.writers(op.result) else "loaded"
+            lines.append(f"bb::{moved}({elements} * (bb::idx)sizeof({storage_type(item.element_type)}));")
+        return lines
 
     def _valid(self, type: kernel.TileType) -> tuple[str, str]:
         """The rows of lanes and the lanes of a tile that mean something."""
