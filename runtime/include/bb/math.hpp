@@ -159,8 +159,8 @@ BB_INLINE vf tanh(vf x) {
   p = p * z - 5.394676307e-02f;
   p = p * z + 1.333320601e-01f;
   p = p * z - 3.333333080e-01f;
-  vf small = x + x * (z * p), big = 1.f - 2.f / (exp(t + t) + 1.f);
-  return t < 0.625f ? small : detail::with_sign(big, x);
+  vf small = t + t * (z * p), big = 1.f - 2.f / (exp(t + t) + 1.f);
+  return detail::with_sign(t < 0.625f ? small : big, x);
 }
 // e = e^-|x|: 1/(1 + e) for x >= 0 and e/(1 + e) below, so that nothing overflows.
 BB_INLINE vf sigmoid(vf x) {
