@@ -263,9 +263,13 @@ def test_narrow_floats_round_to_nearest_even(library: Library, storage: str):
     results = [np.zeros(len(x), STORAGE[storage]) for _ in range(3)]
     library(f"store_f32_{storage}", results[0], 0, 1, x, len(x), 1, len(x))
     library(f"convert_scalar_{storage}", results[1], x, len(x))
-    library("convert_bits_float16" if storage == "float16" else f"convert_scalar_{storage}", results[2], x, len(x))
+    library(
+        "convert_bits_float16" if storage == "float16" else f"convert_scalar_{storage}", results[2], x, len(x)
+    )
     for got in results:
-        same = (got.view(np.uint16) == want.view(np.uint16)) | (np.isnan(x) & np.isnan(got.astype(np.float32)))
+        same = (got.view(np.uint16) == want.view(np.uint16)) | (
+            np.isnan(x) & np.isnan(got.astype(np.float32))
+        )
         assert same.all(), [(float(x[i]), float(got[i])) for i in np.flatnonzero(~same)[:5]]
 
 
@@ -278,7 +282,9 @@ def test_narrow_floats_widen_exactly(library: Library, storage: str):
     library(f"load_f32_{storage}", got, 65536, 1, 65536, halves, 0, 1, 1, 65536, 0.0)
     assert np.array_equal(got, want, equal_nan=True)
     got[:] = 0
-    library(f"load_f32_{storage}", got, 65536, 1, 65536, halves[::-1], 0, -1, 1, 65536, 0.0)  # element by element
+    library(
+        f"load_f32_{storage}", got, 65536, 1, 65536, halves[::-1], 0, -1, 1, 65536, 0.0
+    )  # element by element
     assert np.array_equal(got, want[::-1], equal_nan=True)
     if storage == "float16":
         library("widen_bits_float16", got, halves, 65536)
@@ -307,7 +313,15 @@ def test_vectors_and_transposed_planes(library: Library):
 def test_sweeps(library: Library):
     rng = np.random.default_rng(4)
     w = library.lanes["f32"]
-    for outer, lanes in [(1, 1), (3, w), (7, 2 * w), (5, 3 * w + 1), (9, 4 * w), (2, 5 * w - 1), (4, 11 * w + 3)]:
+    for outer, lanes in [
+        (1, 1),
+        (3, w),
+        (7, 2 * w),
+        (5, 3 * w + 1),
+        (9, 4 * w),
+        (2, 5 * w - 1),
+        (4, 11 * w + 3),
+    ]:
         ld = -(-lanes // w) * w
         x = aligned((outer, ld))
         x[:] = rng.normal(size=(outer, ld))
@@ -347,7 +361,11 @@ def test_contract(library: Library, tag: str, storage: str):
         padded = -(-lanes // w) * w
         ld = padded + w * (trial % 3)
         b, c, scale = aligned((k, ld), dtype), aligned((m, ld), dtype), aligned(padded, dtype)
-        b[:, :lanes], c[:], scale[:] = rng.normal(size=(k, lanes)), rng.normal(size=(m, ld)), rng.random(padded)
+        b[:, :lanes], c[:], scale[:] = (
+            rng.normal(size=(k, lanes)),
+            rng.normal(size=(m, ld)),
+            rng.random(padded),
+        )
         b[:, lanes:] = np.nan  # no lane beyond the valid ones may count
         before = c.copy()
         status = library(
@@ -446,7 +464,10 @@ def inner_loops(listing: str) -> dict[tuple[str, ...], list[str]]:
 
 @pytest.mark.parametrize("name", ["contract_float", "contract_double"])
 def test_inner_loops_do_not_touch_the_stack(name: str, tmp_path_factory: pytest.TempPathFactory):
-    if shutil.which("objdump") is None or not {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= processor_flags():
+    if (
+        shutil.which("objdump") is None
+        or not {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= processor_flags()
+    ):
         pytest.skip("needs objdump and AVX-512")
     folder = build("native", "tile_library", shared_folder(tmp_path_factory)).parent
     command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / f"{name}.o")]
