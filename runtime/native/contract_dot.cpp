@@ -8,7 +8,8 @@ using native::groups_of_rows;
 
 // r[i][u] = sum_k A[i][k] * B[u][k], u < NR rows of B, as vectors that are still to be summed across lanes.
 template <int MR, int NR, class T, class S>
-BB_INLINE void dot_rows(vec<T> (&r)[MR][NR], const T* A, idx lda, const S* B, idx ldb, idx K, const Ahead& ahead) {
+BB_INLINE void dot_rows(vec<T> (&r)[MR][NR], const T* A, idx lda, const S* B, idx ldb, idx K,
+                        const Ahead& ahead) {
   constexpr idx w = W<T>;
   BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int u = 0; u < NR; u++) r[i][u] = vec<T>{};
   auto columns = [&](idx k, auto count) BB_BODY {
@@ -27,7 +28,8 @@ BB_INLINE void dot_rows(vec<T> (&r)[MR][NR], const T* A, idx lda, const S* B, id
   if (k < K) columns(k, K - k);
 }
 template <int MR, class T, class S>
-__attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, idx K, Mode mode) {
+__attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, idx K,
+                                       Mode mode) {
   constexpr idx w = W<T>;
   constexpr int most = MR <= 4 ? 4 : 2;  // rows of B at a time: MR * NR accumulators
   constexpr int NR = w < most ? w : most;
@@ -45,13 +47,15 @@ __attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const
           for (int i = 0; i < MR; i++) r[i][v] = n + u + v < N ? one[i][0] : vec<T>{};
         }
       }
-      BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int v = 0; v < NR; v++) store(&sums[i][(u + v) * w], r[i][v]);
+      BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int v = 0; v < NR; v++)
+          store(&sums[i][(u + v) * w], r[i][v]);
     }
     for (int i = 0; i < MR; i++) {
       vec<T> t[w];
       BB_UNROLL for (int u = 0; u < w; u++) t[u] = load(&sums[i][u * w]);
       transpose(t);
-      BB_UNROLL for (int half = w / 2; half > 0; half /= 2) BB_UNROLL for (int u = 0; u < half; u++) t[u] += t[u + half];
+      BB_UNROLL for (int half = w / 2; half > 0; half /= 2) BB_UNROLL for (int u = 0; u < half; u++) t[u] +=
+          t[u + half];
       T* c = C + i * ldc + n;
       store(c, mode == overwrite ? t[0] : load(c) + t[0]);
     }
@@ -59,10 +63,13 @@ __attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const
 }
 }  // namespace
 
-#define BB_DEFINE(T, S)                                                                                                    \
-  Status contract_dot(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, Mode mode) {           \
-    groups_of_rows(M, [&](auto rows, idx m) { dots_of<rows()>(C + m * ldc, ldc, A + m * lda, lda, B, ldb, N, K, mode); }); \
-    return ok;                                                                                                             \
+#define BB_DEFINE(T, S)                                                                             \
+  Status contract_dot(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, \
+                      Mode mode) {                                                                  \
+    groups_of_rows(M, [&](auto rows, idx m) {                                                       \
+      dots_of<rows()>(C + m * ldc, ldc, A + m * lda, lda, B, ldb, N, K, mode);                      \
+    });                                                                                             \
+    return ok;                                                                                      \
   }
 BB_DEFINE(float, float)
 BB_DEFINE(float, bf16)

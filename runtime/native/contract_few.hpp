@@ -1,12 +1,14 @@
-// contract_few.hpp: what contract_rows() and contract_dot() share. Few rows of A; every element of B is read once, at the speed of
-// memory.
+// contract_few.hpp: what contract_rows() and contract_dot() share. Few rows of A; every element of B is read
+// once, at the speed of memory.
 #pragma once
 #include <bb/contract.hpp>
 
 namespace bb::native {
-// What to prefetch while `count` rows of n elements at stride ld are read side by side, a vector of each at a time: for element i of
-// row u that at start + i * step + u * row. Rows that follow each other in memory are prefetched in the order of memory:
-// the hardware recognises that as one stream and runs ahead with more misses than a core may have open itself.
+namespace {
+// What to prefetch while `count` rows of n elements at stride ld are read side by side, a vector of each at a
+// time: for element i of row u that at start + i * step + u * row. Rows that follow each other in memory are
+// prefetched in the order of memory: the hardware takes that for one stream and runs ahead with more misses
+// than a core may have open itself.
 struct Ahead {
   idx start, step, row;
   bool near;  // into L1, else into L2
@@ -16,7 +18,8 @@ struct Ahead {
     constexpr idx distance = 8192 / sizeof(S);
     const idx block = n * count, rows = block >= distance ? count : ceil_div(distance, block) * count;
     const bool contiguous = ld >= n && ld - n < 64;
-    return {rows * ld, contiguous ? count : 1, contiguous ? W<T> : ld, block <= (rows_of_a == 1 ? 2 * distance : distance / 2)};
+    return {rows * ld, contiguous ? count : 1, contiguous ? W<T> : ld,
+            block <= (rows_of_a == 1 ? 2 * distance : distance / 2)};
   }
   template <class S>
   BB_INLINE void fetch(const S* p) const {
@@ -36,4 +39,5 @@ void groups_of_rows(idx M, F f) {
     m += rows;
   }
 }
+}  // namespace
 }  // namespace bb::native

@@ -6,10 +6,12 @@ namespace {
 using native::Ahead;
 using native::groups_of_rows;
 
-// C[MR][n] += A[MR][KU] . B[KU][n], n < N: KU rows of B are streamed side by side while C is in L1. The same columns of the next KU rows
+// C[MR][n] += A[MR][KU] . B[KU][n], n < N: KU rows of B are streamed side by side while C is in L1. The same
+// columns of the next KU rows
 // are prefetched.
 template <int MR, int KU, class T, class S>
-__attribute__((noinline)) void add_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, const Ahead& ahead) {
+__attribute__((noinline)) void add_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N,
+                                        const Ahead& ahead) {
   constexpr idx w = W<T>;
   auto columns = [&](idx n, auto count) BB_BODY {
     vec<T> b[KU];
@@ -41,13 +43,15 @@ void rows_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, idx
 }
 }  // namespace
 
-#define BB_DEFINE(T, S)                                                                                            \
-  Status contract_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, Mode mode) {  \
-    if (mode == overwrite)                                                                                         \
-      for (idx m = 0; m < M; m++)                                                                                  \
-        for (idx n = 0; n < N; n += W<T>) store(C + m * ldc + n, vec<T>{});                                        \
-    groups_of_rows(M, [&](auto rows, idx m) { rows_of<rows()>(C + m * ldc, ldc, A + m * lda, lda, B, ldb, N, K); }); \
-    return ok;                                                                                                     \
+#define BB_DEFINE(T, S)                                                                                   \
+  Status contract_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K,      \
+                       Mode mode) {                                                                       \
+    if (mode == overwrite)                                                                                \
+      for (idx m = 0; m < M; m++)                                                                         \
+        for (idx n = 0; n < N; n += W<T>) store(C + m * ldc + n, vec<T>{});                               \
+    groups_of_rows(                                                                                       \
+        M, [&](auto rows, idx m) { rows_of<rows()>(C + m * ldc, ldc, A + m * lda, lda, B, ldb, N, K); }); \
+    return ok;                                                                                            \
   }
 BB_DEFINE(float, float)
 BB_DEFINE(float, bf16)

@@ -1,18 +1,23 @@
-// contract_tiles.hpp: the register tiles of contract.cpp. C[MR x NV vectors] (mode) A . B, sums in registers over all K steps.
+// contract_tiles.hpp: the register tiles of contract(). C[MR x NV vectors] (mode) A . B, sums in registers
+// over all K steps.
 //
-// A step of k costs MR broadcasts and NV loads for MR * NV multiply-adds; 6 x 4 has the fewest loads for a multiply-add within 32 registers.
+// A step of k costs MR broadcasts and NV loads for MR * NV multiply-adds; 6 x 4 has the fewest loads for a
+// multiply-add within 32 registers.
 #pragma once
 #include <array>
 #include <bb/contract.hpp>
 
 namespace bb::native {
+// Internal: as inline functions their tables would be shared by all libraries of a process, whatever their
+// targets.
+namespace {
 #if defined(BB_AVX512) || defined(__aarch64__)
 inline constexpr int max_vectors = 4;
 constexpr int max_rows(int vectors) { return vectors == 4 ? 6 : vectors == 3 ? 7 : vectors == 2 ? 10 : 14; }
 #elif defined(__FMA__)  // 16 registers
 inline constexpr int max_vectors = 2;
 constexpr int max_rows(int vectors) { return vectors == 2 ? 6 : 12; }
-#else  // and one of them for products
+#else                   // and one of them for products
 inline constexpr int max_vectors = 2;
 constexpr int max_rows(int vectors) { return vectors == 2 ? 4 : 8; }
 #endif
@@ -31,7 +36,8 @@ struct Tile {
   const T* next;  // the A of the tile after this one, prefetched into L2 meanwhile; or nullptr
 };
 
-// The optimiser must not derive further pointers or strides from x: it would keep one for each address of an unrolled loop, and
+// The optimiser must not derive further pointers or strides from x: it would keep one for each address of an
+// unrolled loop, and
 // spill them.
 template <class X>
 BB_INLINE X opaque(X x) {
@@ -47,7 +53,8 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
   T* C = t.C;
   const idx ldc = t.ldc;
   auto each = [&](auto f) BB_BODY {
-    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) f(c[i][j], C + i * ldc + j * w, j);
+    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++)
+        f(c[i][j], C + i * ldc + j * w, j);
   };
   each([](vec<T>& x, T*, int) BB_BODY { x = vec<T>{}; });
   if (t.mode == rescale) {
@@ -73,7 +80,8 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
   };
   idx k = t.K;
   for (; k >= 4; k -= 4) {
-    // A cache line holds 16 steps of a row: every 4 steps two of up to 8 rows are prefetched. Thinly: a burst stalls the loads.
+    // A cache line holds 16 steps of a row: every 4 steps two of up to 8 rows are prefetched. Thinly:
+    // a burst stalls the loads.
     if constexpr (ROWS && MR > 2) {
       const char* line = next + (k >> 2 & 3) * lda;
       prefetch<2>(line);
@@ -83,7 +91,8 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }
   for (; k > 0; k--) step();
-  if (t.mode == accumulate) {  // additions, at the end: other units than the multiply-adds', and smaller errors
+  if (t.mode ==
+      accumulate) {  // additions, at the end: other units than the multiply-adds', and smaller errors
     each([](vec<T>& x, T* p, int) BB_BODY { store(p, load(p) + x); });
   } else {
     each([](vec<T>& x, T* p, int) BB_BODY { store(p, x); });
@@ -114,4 +123,5 @@ inline Multiply<T> multiply_for(bool rows, int mr, int nv) {
   }
   return nullptr;
 }
+}  // namespace
 }  // namespace bb::native

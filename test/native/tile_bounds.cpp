@@ -1,5 +1,7 @@
-// Every move and contraction on small shapes, with each array flush against a page that may not be touched, at its end and then at
-// its beginning. Prints one line and returns 1 at the first wrong result; a touch outside an array ends the process.
+// Every move and contraction on small shapes, with each array flush against a page that may not be touched,
+// at its end and then at
+// its beginning. Prints one line and returns 1 at the first wrong result; a touch outside an array ends the
+// process.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <bb/cpu.hpp>
@@ -16,7 +18,8 @@ struct Guarded {
   T* data;
 
   Guarded(idx n, bool at_end) {
-    const std::size_t page = sysconf(_SC_PAGESIZE), bytes = n * sizeof(T), room = (bytes + page - 1) / page * page + (n == 0) * page;
+    const std::size_t page = sysconf(_SC_PAGESIZE), bytes = n * sizeof(T),
+                      room = (bytes + page - 1) / page * page + (n == 0) * page;
     size = room + 2 * page;
     memory = (char*)mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory + page, room, PROT_READ | PROT_WRITE)) std::abort();
@@ -45,7 +48,8 @@ int check(bool good, const char* what, idx a, idx b, idx c) {
 template <class T, class S>
 void moves(bool at_end) {
   for (int trial = 0; trial < 60; trial++) {
-    const idx outer = 1 + random(40), lanes = 1 + random(40), rows = random((int)outer + 1), count = random((int)lanes + 1);
+    const idx outer = 1 + random(40), lanes = 1 + random(40), rows = random((int)outer + 1),
+              count = random((int)lanes + 1);
     const idx ld = round_up(lanes, W<T>), kind = trial % 3;
     const idx os = kind == 0 ? count : kind == 1 ? 1 : 2 * count, ls = kind == 0 ? 1 : kind == 1 ? rows : 2;
     const idx size = rows && count ? (rows - 1) * os + (count - 1) * ls + 1 : 0;
@@ -55,7 +59,8 @@ void moves(bool at_end) {
     load_plane<T>(plane.data, ld, outer, lanes, array.data, os, ls, rows, count, T(9));
     for (idx o = 0; o < outer; o++)
       for (idx l = 0; l < ld; l++)
-        check(plane.data[o * ld + l] == (o < rows && l < count ? cast<T>(array.data[o * os + l * ls]) : T(9)), "load_plane", outer, lanes, kind);
+        check(plane.data[o * ld + l] == (o < rows && l < count ? cast<T>(array.data[o * os + l * ls]) : T(9)),
+              "load_plane", outer, lanes, kind);
     store_plane<T>(back.data, os, ls, plane.data, ld, rows, count);
     check(std::memcmp(back.data, array.data, size * sizeof(S)) == 0, "store_plane", outer, lanes, kind);
   }
@@ -64,7 +69,8 @@ void moves(bool at_end) {
 template <class T, class S>
 void contractions(bool at_end) {
   for (int trial = 0; trial < 60; trial++) {
-    const idx M = 1 + random(16), lanes = 1 + random(70), K = 1 + random(20), ld = round_up(lanes, W<T>), kind = trial % 3;
+    const idx M = 1 + random(16), lanes = 1 + random(70), K = 1 + random(20), ld = round_up(lanes, W<T>),
+              kind = trial % 3;
     const idx am = kind == 0 ? K : kind == 1 ? 1 : 2 * K, ak = kind == 0 ? 1 : kind == 1 ? M : 2;
     Guarded<S> a((M - 1) * am + (K - 1) * ak + 1, at_end);
     Guarded<T> b((K - 1) * ld + lanes, at_end), c(M * ld, at_end);

@@ -8,15 +8,15 @@ using namespace bb;
 EXPORT int lanes_f32() { return W<float>; }
 EXPORT int lanes_f64() { return W<double>; }
 
-#define UNARY(name)                                                                  \
-  EXPORT void name##_f32(float* y, const float* x, idx n) {                          \
-    for (idx i = 0; i < n; i += W<float>) store(y + i, bb::name(load(x + i, n - i)), n - i);   \
-  }                                                                                  \
-  EXPORT void name##_f64(double* y, const double* x, idx n) {                        \
-    for (idx i = 0; i < n; i += W<double>) store(y + i, bb::name(load(x + i, n - i)), n - i);  \
-  }                                                                                  \
-  EXPORT void name##_scalar(float* y, const float* x, idx n) {                       \
-    for (idx i = 0; i < n; i++) y[i] = bb::name(x[i]);                                   \
+#define UNARY(name)                                                                           \
+  EXPORT void name##_f32(float* y, const float* x, idx n) {                                   \
+    for (idx i = 0; i < n; i += W<float>) store(y + i, bb::name(load(x + i, n - i)), n - i);  \
+  }                                                                                           \
+  EXPORT void name##_f64(double* y, const double* x, idx n) {                                 \
+    for (idx i = 0; i < n; i += W<double>) store(y + i, bb::name(load(x + i, n - i)), n - i); \
+  }                                                                                           \
+  EXPORT void name##_scalar(float* y, const float* x, idx n) {                                \
+    for (idx i = 0; i < n; i++) y[i] = bb::name(x[i]);                                        \
   }
 UNARY(exp)
 UNARY(exp2)
@@ -37,12 +37,14 @@ UNARY(abs)
 UNARY(floor)
 UNARY(ceil)
 
-#define BINARY(name)                                                                                          \
-  EXPORT void name##_f32(float* y, const float* a, const float* b, idx n) {                                   \
-    for (idx i = 0; i < n; i += W<float>) store(y + i, bb::name(load(a + i, n - i), load(b + i, n - i)), n - i);   \
-  }                                                                                                           \
-  EXPORT void name##_f64(double* y, const double* a, const double* b, idx n) {                                \
-    for (idx i = 0; i < n; i += W<double>) store(y + i, bb::name(load(a + i, n - i), load(b + i, n - i)), n - i);  \
+#define BINARY(name)                                                           \
+  EXPORT void name##_f32(float* y, const float* a, const float* b, idx n) {    \
+    for (idx i = 0; i < n; i += W<float>)                                      \
+      store(y + i, bb::name(load(a + i, n - i), load(b + i, n - i)), n - i);   \
+  }                                                                            \
+  EXPORT void name##_f64(double* y, const double* a, const double* b, idx n) { \
+    for (idx i = 0; i < n; i += W<double>)                                     \
+      store(y + i, bb::name(load(a + i, n - i), load(b + i, n - i)), n - i);   \
   }
 BINARY(max)
 BINARY(min)
@@ -50,34 +52,34 @@ BINARY(max_nan)
 BINARY(min_nan)
 BINARY(pow)
 
-#define ACROSS(T, tag)                                                                            \
-  EXPORT void across_##tag(T* y, const T* x) {                                                    \
-    const vec<T> v = load(x);                                                                     \
-    y[0] = sum(v), y[1] = hmax(v), y[2] = hmin(v), y[3] = hmax_nan(v), y[4] = hmin_nan(v);        \
-  }                                                                                               \
-  EXPORT void transpose_##tag(T* y, const T* x) {                                                 \
-    vec<T> r[W<T>];                                                                               \
-    for (int i = 0; i < W<T>; i++) r[i] = load(x + i * W<T>);                                     \
-    transpose(r);                                                                                 \
-    for (int i = 0; i < W<T>; i++) store(y + i * W<T>, r[i]);                                     \
-  }                                                                                               \
-  EXPORT void partial_##tag(T* y, const T* x, idx n) {                                            \
-    store(y, load(x, n, (T)7), n);                                                                \
-    store(y + W<T>, load(x, n, (T)7));                                                            \
-    store(y + 2 * W<T>, keep(load(x), n, (T)5));                                                  \
-    store(y + 3 * W<T>, select(iota<T>() < 2, load(x), splat<T>(1)));                             \
+#define ACROSS(T, tag)                                                                     \
+  EXPORT void across_##tag(T* y, const T* x) {                                             \
+    const vec<T> v = load(x);                                                              \
+    y[0] = sum(v), y[1] = hmax(v), y[2] = hmin(v), y[3] = hmax_nan(v), y[4] = hmin_nan(v); \
+  }                                                                                        \
+  EXPORT void transpose_##tag(T* y, const T* x) {                                          \
+    vec<T> r[W<T>];                                                                        \
+    for (int i = 0; i < W<T>; i++) r[i] = load(x + i * W<T>);                              \
+    transpose(r);                                                                          \
+    for (int i = 0; i < W<T>; i++) store(y + i * W<T>, r[i]);                              \
+  }                                                                                        \
+  EXPORT void partial_##tag(T* y, const T* x, idx n) {                                     \
+    store(y, load(x, n, (T)7), n);                                                         \
+    store(y + W<T>, load(x, n, (T)7));                                                     \
+    store(y + 2 * W<T>, keep(load(x), n, (T)5));                                           \
+    store(y + 3 * W<T>, select(iota<T>() < 2, load(x), splat<T>(1)));                      \
   }
 ACROSS(float, f32)
 ACROSS(double, f64)
 
-#define MOVES(T, tag, S, storage)                                                                                   \
-  EXPORT void load_##tag##_##storage(T* dst, idx ld, idx outer, idx lanes, const S* src, idx outer_stride,          \
-                                     idx lane_stride, idx valid_outer, idx valid_lanes, T fill) {                   \
-    load_plane(dst, ld, outer, lanes, src, outer_stride, lane_stride, valid_outer, valid_lanes, fill);              \
-  }                                                                                                                 \
-  EXPORT void store_##tag##_##storage(S* dst, idx outer_stride, idx lane_stride, const T* src, idx ld, idx outer,   \
-                                      idx lanes) {                                                                  \
-    store_plane(dst, outer_stride, lane_stride, src, ld, outer, lanes);                                             \
+#define MOVES(T, tag, S, storage)                                                                          \
+  EXPORT void load_##tag##_##storage(T* dst, idx ld, idx outer, idx lanes, const S* src, idx outer_stride, \
+                                     idx lane_stride, idx valid_outer, idx valid_lanes, T fill) {          \
+    load_plane(dst, ld, outer, lanes, src, outer_stride, lane_stride, valid_outer, valid_lanes, fill);     \
+  }                                                                                                        \
+  EXPORT void store_##tag##_##storage(S* dst, idx outer_stride, idx lane_stride, const T* src, idx ld,     \
+                                      idx outer, idx lanes) {                                              \
+    store_plane(dst, outer_stride, lane_stride, src, ld, outer, lanes);                                    \
   }
 MOVES(float, f32, float, float32)
 MOVES(float, f32, double, float64)
@@ -122,8 +124,8 @@ EXPORT void transposed_plane(float* dst, idx ld, const float* src, idx src_ld, i
 }
 
 // Per lane: sum and maximum over o; per o: sum and maximum over exactly `lanes` lanes; and 2x + lane index.
-EXPORT void sweeps(float* sums, float* tops, float* row_sums, float* row_tops, float* twice, const float* x, idx ld, idx outer,
-                   idx lanes) {
+EXPORT void sweeps(float* sums, float* tops, float* row_sums, float* row_tops, float* twice, const float* x,
+                   idx ld, idx outer, idx lanes) {
   constexpr float low = -std::numeric_limits<float>::infinity();
   sweep_lanes<2>(
       outer, lanes, [](idx, vf* acc) BB_BODY { acc[0] = vf{}, acc[1] = splat(low); },
@@ -147,17 +149,19 @@ EXPORT void sweeps(float* sums, float* tops, float* row_sums, float* row_tops, f
   });
 }
 
-#define CONTRACT(T, tag, S, storage)                                                                                     \
-  EXPORT int contract_##tag##_##storage(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, \
-                                        idx K, int mode, const T* scale) {                                               \
-    return contract(C, ldc, A, am, ak, B, ldb, M, lanes, K, (Mode)mode, scale);                                          \
+#define CONTRACT(T, tag, S, storage)                                                                    \
+  EXPORT int contract_##tag##_##storage(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, \
+                                        idx M, idx lanes, idx K, int mode, const T* scale) {            \
+    return contract(C, ldc, A, am, ak, B, ldb, M, lanes, K, (Mode)mode, scale);                         \
   }
-#define FEW(T, tag, S, storage)                                                                                          \
-  EXPORT int rows_##tag##_##storage(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, int mode) { \
-    return contract_rows(C, ldc, A, lda, B, ldb, M, N, K, (Mode)mode);                                                   \
-  }                                                                                                                      \
-  EXPORT int dot_##tag##_##storage(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, int mode) { \
-    return contract_dot(C, ldc, A, lda, B, ldb, M, N, K, (Mode)mode);                                                    \
+#define FEW(T, tag, S, storage)                                                                            \
+  EXPORT int rows_##tag##_##storage(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, \
+                                    idx K, int mode) {                                                     \
+    return contract_rows(C, ldc, A, lda, B, ldb, M, N, K, (Mode)mode);                                     \
+  }                                                                                                        \
+  EXPORT int dot_##tag##_##storage(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N,  \
+                                   idx K, int mode) {                                                      \
+    return contract_dot(C, ldc, A, lda, B, ldb, M, N, K, (Mode)mode);                                      \
   }
 CONTRACT(float, f32, float, float32)
 CONTRACT(float, f32, bf16, bfloat16)
@@ -186,9 +190,12 @@ EXPORT int scratch_promises() {
   if (!q || (std::uintptr_t)q % 64) return 3;
   q[(3 << 20) - 1] = 1.f;
   if (scratch<float>(10, 2) == q) return 4;
-  if (scratch<double>((idx)1 << 58, 1) || scratch<double>((idx)1 << 62, 1) || scratch<double>(-1, 1)) return 5;
+  if (scratch<double>((idx)1 << 58, 1) || scratch<double>((idx)1 << 62, 1) || scratch<double>(-1, 1))
+    return 5;
   if (!scratch<float>(1000, 1)) return 6;
   for (idx lanes = 1; lanes < 2000; lanes++)
-    if (plane_ld<float>(lanes) < lanes || plane_ld<float>(lanes) % W<float> || plane_ld<double>(lanes) % W<double>) return 7;
+    if (plane_ld<float>(lanes) < lanes || plane_ld<float>(lanes) % W<float> ||
+        plane_ld<double>(lanes) % W<double>)
+      return 7;
   return 0;
 }
