@@ -18,8 +18,8 @@ from ..lowering.pipelines import PIPELINES, PassPipeline
 from ..lowering.programs import parse
 from ..passes.rules.constant_prologue import CONSTANT
 from .array_interpreter import Callback, evaluate_array_op
-from .block_interpreter import Counts
 from .arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
+from .block_interpreter import Counts
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of

@@ -1,8 +1,8 @@
 """Iterations of a loop over keys that a causal mask leaves nothing of.
 
-Where an iteration's scores are -inf at every element, its maximum is -inf, the running maximum stays, and the
-sums that are relative to it get exp(-inf) = 0 times something: the iteration may be left out. (It differs only
-where that something is infinite or NaN, which then reaches the result no more, as it should not.)
+Where an iteration's scores are -inf at every element, its maximum is -inf, the running maximum stays, and
+the sums that are relative to it get exp(-inf) = 0 times something: the iteration may be left out. (It differs
+only where that something is infinite or NaN, which then reaches the result no more, as it should not.)
 """
 
 from __future__ import annotations

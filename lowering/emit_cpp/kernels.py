@@ -128,6 +128,29 @@ class KernelEmitter:
         lines.append("if (status) return status;")
         return lines
 
+    def _work(self, op: kernel.ParallelOp) -> str:
+        """About how many operations all iterations do together: an expression."""
+        terms: dict[str, None] = {}
+
+        def visit(body: Block, around: tuple[str, ...]) -> None:
+            for inner in body.ops:
+                if isinstance(inner, kernel.ForOp):
+                    visit(inner.body.block, (*around, *inner.dim_names))
+                elif isinstance(inner, kernel.ContractOp):
+                    dims = (*tile_type(inner.accumulator).dims, _dims(inner.lhs)[1])
+                    terms["2 * " + self._repeated(dims, around)] = None
+                elif isinstance(inner, kernel.SweepOp):
+                    terms["8 * " + self._repeated(inner.dims, around)] = None
+
+        visit(op.body.block, op.dim_names)
+        return " + ".join(terms) or "0"
+
+    def _repeated(self, dims: Sequence[str], around: Sequence[str]) -> str:
+        """How many elements something over `dims` has in all iterations of the loops around."""
+        names = [self.dims[dim].extent for dim in dims]
+        names += [self.dims[dim].trips for dim in around if dim not in dims]
+        return " * ".join(names) or "1"
+
     def _tiles(self, op: kernel.ParallelOp) -> tuple[list[str], list[str]]:
         """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
         sizes: list[str] = []

@@ -88,7 +88,7 @@ class DimNames:
             f"{const} bb::idx {self.extent} = {value}, {self.size} = {size}, "
             f"{self.blocks} = bb::ceil_div({self.extent}, {self.size});",
             # Outside its loop the first block is at hand.
-            f"{const} bb::idx {self.start} = 0, {self.width} = std::min<bb::idx>({self.size}, {self.extent});",
+            f"{const} bb::idx {self.start} = 0, {self.width} = std::min({self.size}, {self.extent});",
         ]
 
     def position(self) -> list[str]:

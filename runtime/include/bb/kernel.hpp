@@ -4,6 +4,7 @@
 // BB_EXPORT              a function that the library of a kernel shows
 // rounded<S>(v)          v rounded to the storage type S and back: f16, bf16, or float for a kernel that computes in double
 // loaded(n), stored(n)   with BB_COUNTING: count a move of n bytes; bbk_take_counts gives the counts and resets them.
+// workers(work, threads) how many threads so many operations are worth: one where starting others would take longer
 // contract_columns(C, ldc, A, am, ak, B, bn, bk, M, N, K, mode, scale)
 //     C[m * ldc + n] (mode) sum over k < K of A[m * am + k * ak] * B[n * bn + k * bk]: contractions with the columns of the result in
 //     lanes, for few rows. B is read once, as it lies, where bn == 1 or bk == 1, and else packed. `scale` (mode rescale) has a
@@ -30,6 +31,9 @@ inline std::atomic<std::int64_t> counts[4];
 inline void loaded(idx bytes) { counts[0]++, counts[2] += bytes; }
 inline void stored(idx bytes) { counts[1]++, counts[3] += bytes; }
 #endif
+
+inline constexpr idx small_work = 1 << 18;
+BB_INLINE int workers(idx work, int threads) { return work < small_work ? 1 : threads; }
 
 template <class S>
 BB_INLINE vf rounded(vf v) {
