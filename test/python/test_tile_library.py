@@ -1,4 +1,4 @@
-"""runtime/include/bb and runtime/native: values against float64, memory bounds, and the machine code of the inner loops."""
+"""runtime/include/bb and runtime/native: values, memory bounds, machine code of the inner loops."""
 
 import ctypes
 import functools
@@ -56,7 +56,7 @@ def strides(array: np.ndarray) -> list[int]:
 
 
 def laid_out(values: np.ndarray, kind: int) -> np.ndarray:
-    """The same values in another layout: rows, columns, strided, both axes reversed, broadcast along the last."""
+    """The same values laid out as rows, columns, strided, reversed, or broadcast along the last axis."""
     if kind == 0:
         return np.ascontiguousarray(values)
     if kind == 1:
@@ -445,7 +445,7 @@ def test_nothing_outside_an_array_is_touched(target: str, tmp_path_factory: pyte
 
 
 def inner_loops(listing: str) -> dict[tuple[str, ...], list[str]]:
-    """Of each register tile multiply<T, ROWS, MR, NV> in a disassembly: its shortest loop over 4 * MR * NV multiply-adds."""
+    """Of each register tile multiply<T, ROWS, MR, NV>: its shortest loop over 4 * MR * NV multiply-adds."""
     lines, positions, found, tile = listing.splitlines(), {}, {}, None
     for number, line in enumerate(lines):
         if label := re.match(r"[0-9a-f]+ <(.*)>:", line):

@@ -58,7 +58,7 @@ def compile_source(source: Path, output: Path, flags: list[str]) -> None:
 
 
 def build(target: str, driver: str, folder: Path) -> Path:
-    """The folder's shared library (or, for tile_bounds, program) of a driver and the library for one target."""
+    """A driver with the library for one target: a shared library, of tile_bounds a program."""
     require(target)
     folder = folder / f"tile-library-{target}"
     folder.mkdir(exist_ok=True)
