@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr, f64, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -54,7 +54,8 @@ def _with_whole_dims(dims: Mapping[str, block.DimAttr]) -> dict[str, block.DimAt
 
 
 def _copy_views(function: FuncOp) -> None:
-    """Let every tensor that is assembled be the only one of its list, and the list be made by a map or a store.
+    """Let every tensor that is assembled be the only one of its list, and the list be made by a map or a
+    store.
 
     A list that is assembled twice, or that is a view of a tensor itself, is copied by a nest of its own.
     """
@@ -220,12 +221,13 @@ class _HostLowering:
         body = Block()
         entry.add_op(kernel.ParallelOp(grid, Region(body)))
         layouts = Layouts.of(ops, lanes)
-        NestLowering(self.dims, layouts, places, body).lower([*prefix, *inner], body, tuple(grid))
+        lowering = NestLowering(self.dims, layouts, places, body, _computes_in_double(ops))
+        lowering.lower([*prefix, *inner], body, tuple(grid))
 
     def _results(
         self, ops: Sequence[Operation], views: Sequence[block.ViewOp]
     ) -> list[tuple[SSAValue, Axes]]:
-        """The lists that a group makes and somebody else reads, with the axes of the arrays that hold them."""
+        """The lists that a group makes and somebody else reads, with the axes of their arrays."""
         own = {each for op in ops for each in op.walk()}
         found: list[tuple[SSAValue, Axes]] = []
         for op in ops:
@@ -309,8 +311,22 @@ class _HostLowering:
         return {name: dim for name, dim in self.dims.items() if name in used}
 
 
+def _computes_in_double(ops: Sequence[Operation]) -> bool:
+    """Whether some local item is of f64, or of integers that f32 would round."""
+    types = {
+        block.element_type_of(value.type)
+        for op in ops
+        for inner in op.walk()
+        for value in inner.results
+        if block.is_local(value.type)
+    }
+    return any(type in (f64, i32) for type in types)
+
+
 def _only_nest(ops: Sequence[Operation]) -> block.MapOp | None:
-    """The nest that some operations end in, if its iterations can be parallel and repeat the others for little."""
+    """The nest that some operations end in, if its iterations can be parallel and repeat the others for
+    little.
+    """
     *others, last = ops
     if not isinstance(last, block.MapOp) or any(kind is not Kind.Stack for kind in last.result_kinds):
         return None

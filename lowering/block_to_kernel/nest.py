@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, Float64Type
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
@@ -16,6 +16,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes, Output
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
+from .causal_bound import visible_until
 from .layout import Layouts, is_block
 from .running_maximum import may_run
 from .sweeps import Recipe, make_sweep, recipe_for, widened
@@ -58,6 +59,8 @@ class NestLowering:
     layouts: Layouts
     places: dict[SSAValue, list[Place]]
     tiles: Block
+    double: bool = False
+    """Whether the kernel computes in f64; else it computes in f32, of which 16-bit floats are a part."""
     _tile_of: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     _accumulators: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Tiles that the operation that makes a value adds it to, instead of writing it to one of its own."""
@@ -151,9 +154,7 @@ class NestLowering:
             broadcast = user.rhs if self.layouts.orientation is Lanes.Rows else user.lhs
             if value is not broadcast and self.layouts.orientation is Lanes.Rows:
                 return False
-            if block.element_type_of(value.type) != user.accumulator:
-                return False
-        return True
+        return isinstance(block.element_type_of(value.type), Float64Type) == self.double
 
     def _store(self, op: block.StoreOp, scope: _Scope) -> None:
         item = op.source.type
@@ -221,9 +222,9 @@ class NestLowering:
         inner.body.add_op(kernel.LoadOp(part, self._cursor(place, item, inner, op.result.name_hint)))
         self._combine(kind, total, part, inner)
 
-    def _loop(self, dim: str, scope: _Scope) -> _Scope:
+    def _loop(self, dim: str, scope: _Scope, until: str | None = None) -> _Scope:
         body = Block()
-        scope.body.add_op(kernel.ForOp(dim, Region(body)))
+        scope.body.add_op(kernel.ForOp(dim, Region(body), until))
         return _Scope(body, (*scope.loops, dim))
 
     def _combine(self, kind: Kind, total: SSAValue, part: SSAValue, scope: _Scope) -> None:
@@ -290,8 +291,9 @@ class NestLowering:
             pivot = op.result_pivots[index]
             if kind is Kind.Sum and pivot is None and _may_add_directly(op, yields[index]):
                 self._accumulators[yields[index]] = total
-        inner = self._loop(op.dim_name, scope)
         maxima = {pivot for pivot in op.result_pivots if pivot is not None}
+        until = visible_until(op, min(maxima)) if len(maxima) == 1 else None
+        inner = self._loop(op.dim_name, scope, until)
         running = {index: may_run(op, index) for index in maxima}
         fades: dict[int, SSAValue] = {}
         delayed = self._delayed_contractions(op, running)

@@ -154,7 +154,7 @@ def test_a_moved_program_is_not_compiled_again(tmp_path: Path, compiled: bb.Exec
     path.write_text("// One line further down.\n\n" + SOFTMAX)
     moved = bb.compile(path)
     assert moved.source != compiled.source
-    assert moved._library.path == compiled._library.path
+    assert moved.library.path == compiled.library.path
 
 
 def test_a_source_that_does_not_compile_is_kept(
