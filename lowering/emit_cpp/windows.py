@@ -85,7 +85,9 @@ class DimNames:
             size = min(size, extent)
         return [
             f"{const} bb::idx {self.extent} = {value}, {self.size} = {size}, "
-            f"{self.blocks} = bb::ceil_div({self.extent}, {self.size});"
+            f"{self.blocks} = bb::ceil_div({self.extent}, {self.size});",
+            # Outside the loops over the dim, the block at hand is the first one.
+            f"{const} bb::idx {self.start} = 0, {self.width} = std::min({self.size}, {self.extent});",
         ]
 
     def position(self) -> list[str]:
