@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
+from math import isnan
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -154,6 +155,8 @@ class FillOp(IRDLOperation):
 
     def verify_(self) -> None:
         _tile(self, self.tile)
+        if isnan(self.number):
+            raise VerifyException("kernel.fill: the value must be a number or infinite")
 
     @classmethod
     def parse(cls, parser: Parser) -> FillOp:
@@ -173,7 +176,10 @@ class FillOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_operand(self.tile)
-        printer.print_string(f", {self.number!r}")
+        mantissa, exponent, power = repr(self.number).partition("e")
+        # A number is only read as a float with a point in it.
+        point = ".0" if exponent and "." not in mantissa else ""
+        printer.print_string(f", {mantissa}{point}{exponent}{power}")
         print_attributes(printer, self)
         print_types(printer, (self.tile,))
 

@@ -87,7 +87,7 @@ class FuncOp(IRDLOperation):
         attributes = (
             parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
         )
-        return cls(name, len(outputs), parser.parse_region([*inputs, *outputs]), attributes)
+        return cls(name, len(outputs), _parse_body(parser, [*inputs, *outputs]), attributes)
 
     def print(self, printer: Printer) -> None:
         def argument(value: SSAValue) -> None:
@@ -96,7 +96,9 @@ class FuncOp(IRDLOperation):
 
         arguments = self.body.block.args
         first_output = len(arguments) - self.output_count
-        printer.print_string(f" @{self.sym_name.data}(")
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string("(")
         printer.print_list(arguments[:first_output], argument)
         printer.print_string(")")
         if self.output_count:
@@ -106,7 +108,7 @@ class FuncOp(IRDLOperation):
         printer.print_string(" attributes")
         print_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 class _Loop(IRDLOperation):
@@ -157,7 +159,7 @@ class ParallelOp(_Loop):
             while parser.parse_optional_punctuation(",") is not None:
                 dims.append(parser.parse_symbol_name().data)
         attributes = _parse_keyword_attributes(parser)
-        op = cls(dims, parser.parse_region([]))
+        op = cls(dims, _parse_body(parser))
         op.attributes.update(attributes)
         return op
 
@@ -166,7 +168,7 @@ class ParallelOp(_Loop):
             printer.print_string(" " + ", ".join(f"@{dim}" for dim in self.dim_names))
         _print_keyword_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body)
+        printer.print_region(self.body, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -188,7 +190,7 @@ class ForOp(_Loop):
     def parse(cls, parser: Parser) -> ForOp:
         dim = parser.parse_symbol_name().data
         attributes = _parse_keyword_attributes(parser)
-        op = cls(dim, parser.parse_region([]))
+        op = cls(dim, _parse_body(parser))
         op.attributes.update(attributes)
         return op
 
@@ -196,7 +198,15 @@ class ForOp(_Loop):
         printer.print_string(f" @{self.dim_names[0]}")
         _print_keyword_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body)
+        printer.print_region(self.body, print_empty_block=False)
+
+
+def _parse_body(parser: Parser, arguments: Sequence[Parser.Argument] = ()) -> Region:
+    """A region with one block, which may be empty."""
+    region = parser.parse_region(arguments)
+    if not region.blocks:
+        region.add_block(Block())
+    return region
 
 
 def _parse_keyword_attributes(parser: Parser) -> dict[str, Attribute]:
@@ -544,7 +554,9 @@ class LaunchOp(IRDLOperation):
         )
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" @{self.kernel_name}(")
+        printer.print_string(" ")
+        printer.print_symbol_name(self.kernel_name)
+        printer.print_string("(")
         printer.print_list(self.inputs, printer.print_operand)
         printer.print_string(") [")
         printer.print_list(self.axes, lambda axes: print_axes(printer, axes))
