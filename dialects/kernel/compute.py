@@ -47,7 +47,7 @@ from ..block.syntax import (
     print_types,
 )
 from ..scalar import is_float, verify_scalar_region
-from .structure import enclosing_loop
+from .structure import CursorOp, enclosing_loop, is_input, require_axes
 from .types import CursorType, TileType
 
 
@@ -122,6 +122,9 @@ class StoreOp(_MoveOp):
         if not isinstance(self.target.type, CursorType):
             raise VerifyException(f"kernel.store: expected a cursor to store to, got {self.target.type}")
         self.verify_same_dims()
+        cursor = self.target.owner
+        if isinstance(cursor, CursorOp) and is_input(cursor.array):
+            raise VerifyException("kernel.store: the kernel only reads this array")
 
 
 @irdl_op_definition
@@ -350,7 +353,9 @@ class SweepOp(IRDLOperation):
 
     def verify_(self) -> None:
         dims = self.dims
-        require_declared(self, dims)
+        if len(dims) > 2 or len(set(dims)) != len(dims):
+            raise VerifyException(f"kernel.sweep: expected at most two dims, got [{', '.join(dims)}]")
+        require_axes(self, dims)
         blocks: set[object] = set()
         for value in self.inputs:
             tile = _tile(self, value)

@@ -75,7 +75,14 @@ class FuncOp(IRDLOperation):
             )
         if DIMS not in self.attributes:
             raise VerifyException("kernel.func: the kernel has no `block.dims`")
-        parse_dims(self.attributes[DIMS])
+        for name, dim in parse_dims(self.attributes[DIMS]).items():
+            if dim.block_size is None and not dim.is_whole and not dim.is_batch:
+                raise VerifyException(f"kernel.func: dim {name} has no block size")
+        for op in self.body.block.ops:
+            if not isinstance(op, ParallelOp):
+                raise VerifyException(
+                    f"kernel.func: expected kernel.parallel alone in a kernel, got {op.name}"
+                )
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
@@ -109,6 +116,15 @@ class FuncOp(IRDLOperation):
         print_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+
+def is_input(array: SSAValue) -> bool:
+    """Whether an array is an argument that its kernel does not write."""
+    kernel = array.owner.parent_op() if isinstance(array.owner, Block) else None
+    if not isinstance(kernel, FuncOp):
+        return False
+    arguments = kernel.body.block.args
+    return array in arguments[: len(arguments) - kernel.output_count]
 
 
 class _Loop(IRDLOperation):
@@ -219,6 +235,14 @@ def _print_keyword_attributes(printer: Printer, op: Operation) -> None:
         print_attributes(printer, op)
 
 
+def require_axes(op: Operation, names: tuple[str, ...]) -> None:
+    """Raise VerifyException unless the dims of an item's axes are declared and none of them is a batch dim."""
+    dims = require_declared(op, names)
+    for name in names:
+        if name in dims and dims[name].is_batch:
+            raise VerifyException(f"{op.name}: batch dim {name} can be no axis of an item")
+
+
 def enclosing_loop(op: Operation, dim: str) -> Operation | None:
     """The loop over `dim` around an operation, if there is one."""
     scope = op.parent_op()
@@ -292,6 +316,7 @@ class CursorOp(IRDLOperation):
         for dim in cursor.dims:
             if dim not in named:
                 raise VerifyException(f"kernel.cursor: no axis of the array is over {dim}")
+        require_axes(self, cursor.dims)
         for what, dims in (("first", self.first_dims), ("here", self.here_dims)):
             for dim in dims:
                 if dim not in named:
@@ -369,7 +394,7 @@ class TileOp(IRDLOperation):
 
     def verify_(self) -> None:
         assert isinstance(self.result.type, TileType)
-        require_declared(self, self.result.type.dims)
+        require_axes(self, self.result.type.dims)
 
     @classmethod
     def parse(cls, parser: Parser) -> TileOp:

@@ -49,7 +49,9 @@ def renamed(text: str, entry: str, name: str) -> FuncOp:
     raise AssertionError(f"there is no function {entry}")
 
 
-def example_programs(dtype: str, shape: str, names: Iterable[str] | None = None) -> tuple[ModuleOp, list[Program]]:
+def example_programs(
+    dtype: str, shape: str, names: Iterable[str] | None = None
+) -> tuple[ModuleOp, list[Program]]:
     """All functions of the examples in one module: those at the extents of `shape`, in `dtype`."""
     functions: list[FuncOp] = []
     programs: list[Program] = []
@@ -106,7 +108,9 @@ def faults(module: ModuleOp, program: Program, executable: Executable, bound: fl
     for number, (got, serial, reference) in enumerate(zip(results, alone, wanted, strict=True)):
         comparison = compare(got, reference, bound)
         if not comparison.within:
-            found.append(f"{program.name}: result {number} is off by {comparison.relative:.2e} (bound {bound:g})")
+            found.append(
+                f"{program.name}: result {number} is off by {comparison.relative:.2e} (bound {bound:g})"
+            )
         if got.tobytes() != serial.tobytes():
             found.append(f"{program.name}: result {number} differs between two threads and one")
     return found

@@ -116,6 +116,20 @@ kernel.func @dims_value() attributes {block.dims = {M = 3 : i64}} {
 
 // -----
 
+// expected-error @+1 {{kernel.func: dim M has no block size}}
+kernel.func @block_size() attributes {block.dims = {M = #block.dim<200>, H = #block.dim<2, batch>}} {
+}
+
+// -----
+
+// expected-error @+1 {{kernel.func: expected kernel.parallel alone in a kernel, got kernel.for}}
+kernel.func @serial() attributes {block.dims = {M = #block.dim<200, block = 64>}} {
+  kernel.for @M {
+  }
+}
+
+// -----
+
 // Loops
 
 kernel.func @undeclared() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
@@ -247,6 +261,24 @@ kernel.func @tile_undeclared() attributes {block.dims = {M = #block.dim<200, blo
 
 // -----
 
+kernel.func @cursor_batch(%x : !kernel.array<200x64xf32>) attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    // expected-error @+1 {{kernel.cursor: batch dim H can be no axis of an item}}
+    %a = kernel.cursor %x [M, H] : !kernel.array<200x64xf32> -> !kernel.cursor<M x H x f32>
+  }
+}
+
+// -----
+
+kernel.func @tile_batch() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    // expected-error @+1 {{kernel.tile: batch dim H can be no axis of an item}}
+    %a = kernel.tile : !kernel.tile<H x f32, scratch>
+  }
+}
+
+// -----
+
 kernel.func @buffer_axis() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
   kernel.parallel @M {
     // expected-error @+1 {{kernel.buffer: each axis is over one dim}}
@@ -364,6 +396,17 @@ kernel.func @store_dims(%x : !kernel.array<200x64xf32>) attributes {block.dims =
     %c = kernel.cursor %x [M, K] : !kernel.array<200x64xf32> -> !kernel.cursor<M x K x f32>
     // expected-error @+1 {{kernel.store: both sides must have the same dims, got !kernel.cursor<M x K x f32>, !kernel.tile<M x f32, scratch>}}
     kernel.store %c, %v : !kernel.cursor<M x K x f32>, !kernel.tile<M x f32, scratch>
+  }
+}
+
+// -----
+
+kernel.func @store_input(%x : !kernel.array<200x64xf32>) attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = rows>
+    %c = kernel.cursor %x [M, K] : !kernel.array<200x64xf32> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.store: the kernel only reads this array}}
+    kernel.store %c, %a : !kernel.cursor<M x K x f32>, !kernel.tile<M x K x f32, scratch, lanes = rows>
   }
 }
 
@@ -525,6 +568,31 @@ kernel.func @undeclared() attributes {block.dims = {M = #block.dim<200, block = 
     %s = kernel.tile : !kernel.tile<f32, scratch>
     // expected-error @+1 {{kernel.sweep: dim Q is not declared in `block.dims` (M, K, N, H)}}
     kernel.sweep [Q] (%0 = %s) -> (each %s) : !kernel.tile<f32, scratch>, !kernel.tile<f32, scratch> {
+      kernel.yield %0 : f32
+    }
+  }
+}
+
+// -----
+
+kernel.func @axes() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    %v = kernel.tile : !kernel.tile<M x f32, scratch>
+    %c = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = rows>
+    // expected-error @+1 {{kernel.sweep: expected at most two dims, got [M, N, K]}}
+    kernel.sweep [M, N, K] (%0 = %v) -> (sum %c) : !kernel.tile<M x f32, scratch>, !kernel.tile<M x N x f32, scratch, lanes = rows> {
+      kernel.yield %0 : f32
+    }
+  }
+}
+
+// -----
+
+kernel.func @batch() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    %s = kernel.tile : !kernel.tile<f32, scratch>
+    // expected-error @+1 {{kernel.sweep: batch dim H can be no axis of an item}}
+    kernel.sweep [H] (%0 = %s) -> (sum %s) : !kernel.tile<f32, scratch>, !kernel.tile<f32, scratch> {
       kernel.yield %0 : f32
     }
   }
