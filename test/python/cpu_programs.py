@@ -67,8 +67,8 @@ def example_programs(
 
 
 def _inputs(case: Case, dims: Mapping[str, int]) -> list[Array]:
-    # Seed 0 lets the only element of one result nearly cancel where all extents are 1.
-    return case.inputs(dims, seed=1)
+    # With most seeds the only element of one result nearly cancels where all extents are 1.
+    return case.inputs(dims, seed=2)
 
 
 @cache
