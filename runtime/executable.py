@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -194,9 +194,12 @@ class _Call:
     inputs: list[ArrayView]
     outputs: list[ArrayView] | None
     threads: int
+    given: list[ArrayView] = field(default_factory=list[ArrayView])
+    """Arrays that the caller has, or will have."""
 
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
+        self.given += self.inputs
         values: dict[SSAValue, ArrayView] = dict(zip(plan.function.body.block.args, self.inputs, strict=True))
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
@@ -216,7 +219,7 @@ class _Call:
                 self._evaluate(step, values)
             for value in plan.last_uses.get(number, ()):
                 values.pop(value, None)
-        return [self._result(index, value, values[value]) for index, value in enumerate(plan.results)]
+        return [self._result(index, values[value]) for index, value in enumerate(plan.results)]
 
     def _launch(
         self,
@@ -266,15 +269,17 @@ class _Call:
         for value, array in zip(op.results, results, strict=True):
             values[value] = view_of(array, f"%{value.name_hint or 'value'}")
 
-    def _result(self, index: int, value: SSAValue, view: ArrayView) -> Array:
+    def _result(self, index: int, view: ArrayView) -> Array:
         """A result as an array of its own: what was an argument, or is in another place than wanted, is copied."""
         wanted = None if self.outputs is None else self.outputs[index]
         if wanted is not None and wanted is not view:
             wanted.numpy()[...] = view.numpy()
             return wanted.numpy()
-        given = any(view is other for other in self.inputs)
         array = view.numpy()
-        return array.copy() if given else array
+        if wanted is not None or not any(view is other for other in self.given):
+            self.given.append(view)
+            return array
+        return array.copy()
 
 
 def compile_program(
