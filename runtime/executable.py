@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -266,6 +266,8 @@ class _Call:
     known: Mapping[SSAValue, ArrayView]
     """Values that were computed when constants were bound."""
     threads: int
+    given: list[ArrayView] = field(default_factory=list[ArrayView])
+    """Arrays that the caller has, or will have."""
 
     def constants(self) -> dict[SSAValue, ArrayView]:
         """The values that depend on the inputs at hand alone, which are not all of the program's."""
@@ -284,6 +286,7 @@ class _Call:
 
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
+        self.given += (*self.inputs.values(), *self.known.values())
         values: dict[SSAValue, ArrayView] = {**self.inputs, **self.known}
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
@@ -306,7 +309,7 @@ class _Call:
                 self._evaluate(step, values)
             for value in plan.last_uses.get(number, ()):
                 values.pop(value, None)
-        return [self._result(index, value, values[value]) for index, value in enumerate(plan.results)]
+        return [self._result(index, values[value]) for index, value in enumerate(plan.results)]
 
     def _launch(
         self,
@@ -352,7 +355,7 @@ class _Call:
         for value, array in zip(op.results, results, strict=True):
             values[value] = view_of(array, f"%{value.name_hint or 'value'}")
 
-    def _result(self, index: int, value: SSAValue, view: ArrayView) -> Array:
+    def _result(self, index: int, view: ArrayView) -> Array:
         """A result as an array of its own: what was an argument, or is in another place than wanted, is
         copied.
         """
@@ -360,9 +363,11 @@ class _Call:
         if wanted is not None and wanted is not view:
             wanted.numpy()[...] = view.numpy()
             return wanted.numpy()
-        given = any(view is other for other in (*self.inputs.values(), *self.known.values()))
         array = view.numpy()
-        return array.copy() if given else array
+        if wanted is not None or not any(view is other for other in self.given):
+            self.given.append(view)
+            return array
+        return array.copy()
 
 
 def compile_program(
