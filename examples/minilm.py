@@ -37,6 +37,7 @@ from minilm_model import (
     batches,
     embeddings,
     layer_shapes,
+    read_vocabulary,
 )
 from xdsl.dialects.builtin import ModuleOp, f32
 
@@ -248,7 +249,7 @@ def model_directory() -> Path:
 def report(directory: Path, sentences: Sequence[str], threads: int, repeat: int) -> int:
     """Encode, compare, measure, print; the exit status."""
     model = Model.read(directory)
-    tokens_of = WordPiece((directory / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n"))
+    tokens_of = WordPiece(read_vocabulary(directory / "vocab.txt"))
     texts = sentences or SENTENCES.read_text(encoding="utf-8").splitlines()
     parts = batches([tokens_of(text) for text in texts], tokens_of.padding)
     ours = Encoder(model, threads)

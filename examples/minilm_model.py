@@ -141,19 +141,29 @@ def read_safetensors(path: Path) -> dict[str, Array]:
             raise ModelError(f"{path} is not a safetensors file: its header does not fit into it")
         try:
             header = json.loads(file.read(size))
-        except ValueError:
-            raise ModelError(f"{path} is not a safetensors file: its header is not JSON") from None
-    content = np.memmap(path, np.uint8, "r", offset=8 + size)
+            places = {
+                name: (*map(int, entry["data_offsets"]), [int(extent) for extent in entry["shape"]])
+                for name, entry in header.items()
+                if name != "__metadata__" and entry["dtype"] == "F32"
+            }
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ModelError(f"{path} is not a safetensors file: its header is not understood") from None
+    content = np.memmap(path, np.uint8, "r")[8 + size :]
     found: dict[str, Array] = {}
-    for name, entry in header.items():
-        if name == "__metadata__" or entry["dtype"] != "F32":
-            continue
-        begin, end = entry["data_offsets"]
-        if not 0 <= begin <= end <= len(content) or end - begin != 4 * math.prod(entry["shape"]):
+    for name, (begin, end, shape) in places.items():
+        if not 0 <= begin <= end <= len(content) or end - begin != 4 * math.prod(shape):
             raise ModelError(f"{path}: the tensor '{name}' does not lie within the file")
         # A copy where the header's length leaves elements at odd addresses.
-        found[name] = np.require(content[begin:end], requirements="A").view("<f4").reshape(entry["shape"])
+        found[name] = np.require(content[begin:end], requirements="A").view("<f4").reshape(shape)
     return found
+
+
+def read_vocabulary(path: Path) -> list[str]:
+    """The pieces of a vocabulary, one a line. Raises ModelError and OSError."""
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError:
+        raise ModelError(f"{path} is not text in UTF-8") from None
 
 
 class WordPiece:
@@ -190,14 +200,14 @@ class WordPiece:
 def _words(text: str) -> list[str]:
     """Words and punctuation marks; ideographs stand alone."""
     spaced: list[str] = []
-    for sign in unicodedata.normalize("NFD", text.lower()):
+    for sign in unicodedata.normalize("NFD", text):
         category = unicodedata.category(sign)
-        if category == "Mn" or sign == "\ufffd" or (category.startswith("C") and sign not in "\t\n\r"):
+        if category == "Mn" or sign == "\ufffd" or (category in ("Cc", "Cf", "Co") and sign not in "\t\n\r"):
             continue
         ascii_mark = sign.isascii() and sign.isprintable() and not sign.isalnum() and sign != " "
         ideograph = unicodedata.name(sign, "").startswith("CJK UNIFIED IDEOGRAPH")
         alone = ascii_mark or ideograph or category.startswith("P")
-        spaced.append(f" {sign} " if alone else sign)
+        spaced.append(f" {sign} " if alone else sign.lower())
     return "".join(spaced).split()
 
 
