@@ -19,9 +19,7 @@ Encode = Callable[[Array, Array], Array]
 """Token ids [B, S] and which of them are no padding [B, S] give embeddings [B, D] of length 1."""
 
 LENGTH_STEP = 32
-"""Sentences are padded to a multiple of this. A length that is known to the compiler makes all keys of a
-sentence one block: the softmax needs no running maximum, and loops have fixed trip counts. Rounding keeps the
-number of programs small, 8 for up to 256 tokens, and the padding under 32 tokens a sentence."""
+"""Sentences are padded to a multiple of this: few programs serve all lengths, 8 for up to 256 tokens."""
 
 
 class ModelError(Exception):

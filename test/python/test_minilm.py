@@ -1,4 +1,4 @@
-"""The sentence encoder of examples/minilm.py: on random weights and, where they are installed, on the real ones."""
+"""The sentence encoder of examples/minilm.py: on random weights and, where they are installed, real ones."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def small_model() -> Any:
     return minilm_model.Model(SMALL, words, places, 1 + draw(d) / 4, draw(d) / 4, layers)
 
 
-@pytest.fixture(scope="module")
-def small_encoder(small_model: Any) -> Any:
-    return minilm.Encoder(small_model, threads=2)
+@pytest.fixture(scope="module", params=[False, True], ids=["length", "any_length"])
+def small_encoder(small_model: Any, request: pytest.FixtureRequest) -> Any:
+    return minilm.Encoder(small_model, threads=2, any_length=request.param)
 
 
 def random_tokens(*lengths: int) -> list[list[int]]:
