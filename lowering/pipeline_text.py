@@ -143,7 +143,7 @@ def _build(name: str, options: Mapping[str, list[_Word]], passes: Mapping[str, P
 def _gather_free_options(
     cls: type[ModulePass], fields: Mapping[str, Any], options: Mapping[str, list[_Word]]
 ) -> Mapping[str, list[_Word]]:
-    """Options that a pass lets the user name, such as dims, as the one option that takes them: `name=value`."""
+    """Options that a pass lets the user name, such as dims, in the one that takes them: `name=value`."""
     gathering = getattr(cls, "free_options", None)
     if gathering is None:
         return options

@@ -48,14 +48,12 @@ _BYTE_ORDER = re.compile(r"(be|le)\d+toh|hto(be|le)\d+")
 
 def is_reserved(name: str) -> bool:
     """Whether C, C++ or the headers of generated source give an identifier a meaning of their own."""
-    return (
-        name in _KEYWORDS
-        or name in _TAKEN
-        or name.startswith("_")
-        or "__" in name  # reserved in C++ wherever it stands
-        or _MACRO_LIKE.fullmatch(name) is not None
-        or _BYTE_ORDER.fullmatch(name) is not None
-    )
+    if name.startswith("_") or "__" in name:  # in C++ reserved wherever they stand
+        return True
+    if _HASHED.search(name) is not None:
+        return False
+    patterns = (_MACRO_LIKE, _BYTE_ORDER)
+    return name in _KEYWORDS or name in _TAKEN or any(pattern.fullmatch(name) for pattern in patterns)
 
 
 def mangle(name: str) -> str:

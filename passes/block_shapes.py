@@ -1,11 +1,11 @@
 """`block-shapes`: a block size for every dim, by a simple model of caches and registers.
 
-The model: a tile that vectors run over has a few vectors' worth of rows (`ROWS`), so that a register tile of a
-contraction is full and the planes of a chain of contractions stay in the first-level cache; a dim that is summed
-over, or runs along the columns of a result, is cut where a plane of that many columns and `ROWS` rows would leave
-the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of an attention, the
-hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are written and read again. What
-is not much longer than that stays whole, which spares loops and lets more fuse.
+The model: a tile that vectors run over has a few vectors' worth of rows (`ROWS`), so that a register tile of
+a contraction is full and the planes of a chain of contractions stay in the first-level cache; a dim that is
+summed over, or runs along the columns of a result, is cut where a plane of that many columns and `ROWS` rows
+would leave the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of
+an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
+written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""`kernel-fuse-sweeps`: sweeps over the same tiles in one pass, and in place where nobody needs the old values."""
+"""`kernel-fuse-sweeps`: sweeps over the same tiles in one pass, and in place where nobody needs the old
+values.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from ..dialects.kernel import Output, SweepOp, TileOp, tiles_read, tiles_written
 class KernelFuseSweepsPass(ModulePass):
     """Merge sweeps of the same dims, drop what nobody reads, and let a sweep write over what it reads last.
 
-    Each element of a tile is then loaded and stored once for a chain of operators, and a chain of tiles becomes
-    one, which stays in the nearest cache.
+    Each element of a tile is then loaded and stored once for a chain of operators, and a chain of tiles
+    becomes one, which stays in the nearest cache.
     """
 
     name = "kernel-fuse-sweeps"
@@ -121,7 +123,7 @@ def _merge(first: SweepOp, second: SweepOp, at: Operation) -> SweepOp:
     made: dict[SSAValue, SSAValue] = {}
     outputs: dict[SSAValue, tuple[Output, SSAValue]] = {}
     for sweep in (first, second):
-        known = {
+        known: dict[SSAValue, SSAValue] = {
             argument: made.get(tile, arguments[tile])
             for argument, tile in zip(sweep.body.block.args, sweep.inputs, strict=True)
         }

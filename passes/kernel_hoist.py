@@ -75,7 +75,7 @@ def _changes_in(value: SSAValue, body: Block) -> bool:
 
 
 def _read_before(tile: SSAValue, op: Operation) -> bool:
-    """Whether somebody reads a tile before it is written, in this iteration: what the one before left there."""
+    """Whether somebody reads a tile before it is written: what the iteration before left there."""
     return any(
         reader.parent is op.parent and reader is not op and reader.is_before_in_block(op)
         for reader in kernel.readers(tile)

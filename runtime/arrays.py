@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -33,18 +34,20 @@ class ArrayView:
     writable: bool
     owner: object
 
-    @property
+    @cached_property
     def byte_range(self) -> tuple[int, int]:
         """The first byte of the lowest element and the byte after the highest one; equal if there is none."""
         if 0 in self.shape:
             return self.pointer, self.pointer
-        reach = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
-        low = sum(distance for distance in reach if distance < 0)
-        high = sum(distance for distance in reach if distance > 0)
-        return (
-            self.pointer + low * self.dtype.itemsize,
-            self.pointer + (high + 1) * self.dtype.itemsize,
-        )
+        low, high = 0, 1
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            reach = (extent - 1) * stride
+            if reach < 0:
+                low += reach
+            else:
+                high += reach
+        size = self.dtype.itemsize
+        return self.pointer + low * size, self.pointer + high * size
 
     def numpy(self) -> Array:
         """A numpy array on the same memory, which it keeps alive."""
@@ -73,14 +76,14 @@ def view_of(value: object, label: str) -> ArrayView:
     Raises InputError, naming `label`: something else, another device, foreign byte order, strides that are no
     multiple of the item size, elements at odd addresses.
     """
-    if isinstance(value, np.generic):
-        value = np.asarray(cast(Any, value))
-    if isinstance(value, np.ma.MaskedArray):
-        raise InputError(f"{label} is a masked array, whose mask would be lost; pass an ordinary one")
     if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise InputError(f"{label} is a masked array, whose mask would be lost; pass an ordinary one")
         return _of_numpy(cast(Array, value), label)
-    if isinstance(value, DLPackArray):
-        tensor = read_dlpack(value, label)
+    if isinstance(value, np.generic):
+        return _of_numpy(np.asarray(cast(Any, value)), label)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        tensor = read_dlpack(cast(DLPackArray, value), label)
         strides = _row_major(tensor.shape) if tensor.strides is None else tensor.strides
         writable = not (tensor.read_only or tensor.copied)
         return _aligned(label, tensor.address, tensor.shape, strides, tensor.dtype, writable, tensor.owner)
@@ -93,19 +96,24 @@ def _of_numpy(array: Array, label: str) -> ArrayView:
     dtype = array.dtype
     if not dtype.isnative:
         raise InputError(f"{label} has dtype {dtype.str}, whose byte order is not this machine's")
-    if dtype.hasobject:
+    if dtype.hasobject or dtype.itemsize == 0:
         raise InputError(f"{label} has dtype {dtype}, expected numbers")
-    size = dtype.itemsize
+    flags = array.flags
+    strides = _row_major(array.shape) if flags.c_contiguous else _element_strides(array, label)
+    return _aligned(label, _address(array), array.shape, strides, dtype, bool(flags.writeable), array)
+
+
+def _element_strides(array: Array, label: str) -> tuple[int, ...]:
+    size = array.dtype.itemsize
     strides: list[int] = []
     for axis, (extent, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
-        if extent > 1 and (size == 0 or stride % size):
+        if extent > 1 and stride % size:
             raise InputError(
                 f"{label} has a stride of {stride} bytes on axis {axis}, "
                 f"expected a multiple of the item size of {size}"
             )
-        strides.append(stride // size if size else 0)
-    writable = bool(array.flags.writeable)
-    return _aligned(label, _address(array), array.shape, tuple(strides), dtype, writable, array)
+        strides.append(stride // size)
+    return tuple(strides)
 
 
 def _address(array: Array) -> int:
@@ -124,11 +132,11 @@ def _aligned(
     if pointer % dtype.alignment:
         raise InputError(f"{label} starts at an address that is no multiple of {dtype.alignment} bytes")
     # A stride that is never taken may be anything; code that looks for contiguous rows should not see it.
-    compact = _row_major(shape)
-    strides = tuple(
-        other if extent <= 1 else stride
-        for extent, stride, other in zip(shape, strides, compact, strict=True)
-    )
+    if 1 in shape or 0 in shape:
+        strides = tuple(
+            other if extent <= 1 else stride
+            for extent, stride, other in zip(shape, strides, _row_major(shape), strict=True)
+        )
     return ArrayView(label, pointer, shape, strides, dtype, writable, owner)
 
 
@@ -150,6 +158,8 @@ def input_view(value: object, label: str, dtype: np.dtype[Any], shape: Sequence[
     view = view_of(_with_type(value, dtype), label)
     if view.dtype != dtype:
         raise InputError(f"{label} has dtype {view.dtype}, expected {dtype}")
+    if view.shape == shape and 0 not in shape:
+        return view
     if len(view.shape) != len(shape):
         raise InputError(f"{label} has rank {len(view.shape)}, expected {len(shape)}: {shape_text(shape)}")
     for axis, (extent, wanted) in enumerate(zip(view.shape, shape, strict=True)):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
+from .compile_errors import reason
 from .settings import byte_count, setting
 
 DIRECTORY_VARIABLE = "BB_CACHE_DIR"
@@ -30,10 +31,20 @@ class CacheWarning(UserWarning):
 
 @dataclass(frozen=True)
 class CacheDirectory:
-    """A directory whose contents may be loaded; `writable` says whether anything can be added to it."""
+    """A directory for compiled code.
+
+    `readable`: its contents may be loaded; `problem`: why nothing can be added to it; `private`: it belongs
+    to this process alone.
+    """
 
     path: Path
-    writable: bool
+    readable: bool = True
+    problem: str | None = None
+    private: bool = False
+
+    @property
+    def writable(self) -> bool:
+        return self.problem is None
 
     def folder(self, name: str) -> Path:
         """One of `FOLDERS`; it exists where the directory is writable."""
@@ -56,16 +67,11 @@ def size_limit() -> int:
 _warned: set[Path] = set()
 
 
-def user_cache() -> CacheDirectory | None:
-    """The user's cache directory, made if need be; None where its contents cannot be trusted or read.
-
-    Warns once for each path that cannot be written to.
-    """
+def user_cache() -> CacheDirectory:
+    """The user's cache directory, made if need be."""
     path, chosen = cache_path()
-    reason, readable = _problem(path, chosen)
-    if reason is not None:
-        warn_unusable(path, reason)
-    return CacheDirectory(path, writable=reason is None) if readable else None
+    problem, readable = _problem(path, chosen)
+    return CacheDirectory(path, readable, problem)
 
 
 def warn_unusable(path: Path, reason: str) -> None:
@@ -90,11 +96,11 @@ def _problem(path: Path, chosen: bool) -> tuple[str | None, bool]:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        return f"cannot be made ({_why(error)})", False
+        return f"cannot be made ({reason(error)})", False
     try:
         status = path.stat()
     except OSError as error:
-        return f"cannot be read ({_why(error)})", False
+        return f"cannot be read ({reason(error)})", False
     # Whoever can write here decides which code this process runs.
     if status.st_mode & stat.S_IWOTH:
         return "can be written to by every user", False
@@ -104,13 +110,9 @@ def _problem(path: Path, chosen: bool) -> tuple[str | None, bool]:
         for name in FOLDERS:
             (path / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        return f"cannot be written to ({_why(error)})", True
+        return f"cannot be written to ({reason(error)})", True
     blocked = [name for name in FOLDERS if not os.access(path / name, os.W_OK | os.X_OK)]
     return ("cannot be written to" if blocked else None), True
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
 
 
 _private_lock = threading.Lock()
@@ -127,7 +129,7 @@ def private_cache() -> CacheDirectory:
                 (made / name).mkdir(mode=0o700)
             _private[own] = made
             atexit.register(_remove_private, own)
-        return CacheDirectory(_private[own], writable=True)
+        return CacheDirectory(_private[own], private=True)
 
 
 def _remove_private(owner: int) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -85,9 +86,12 @@ class CompileCache:
         return scratch_directory(self.directory.folder("scratch"))
 
     def keep_failed(self, name: str, source: str) -> Path | None:
-        """Keep a source that did not compile; None where it cannot be written."""
-        path = self.directory.folder("failed") / f"{name}-{digest_of([source])[:16]}.cpp"
+        """Keep a source that did not compile, longer than this process; None where it cannot be written."""
         try:
+            folder = self.directory.folder("failed")
+            if self.directory.private:
+                folder = Path(tempfile.mkdtemp(prefix="blockbuster-failed-"))
+            path = folder / f"{name}-{digest_of([source])[:16]}.cpp"
             write_whole(self.directory, path, source.encode("utf-8", "replace"))
         except OSError:
             return None

@@ -41,6 +41,11 @@ def _rebuilt(message: str, output: str, source_path: Path | None, location: str 
     return HostCompilerError(message, output=output, source_path=source_path, location=location)
 
 
+def reason(error: OSError) -> str:
+    """Why the system refused something, for the middle of a sentence: `permission denied`."""
+    return (error.strerror or type(error).__name__).lower()
+
+
 def first_error(output: str, status: int) -> str:
     """The first error line of a compiler or linker; where there is none, how the compiler ended."""
     if (linker := _LINKER.search(output)) is not None and (
@@ -49,6 +54,8 @@ def first_error(output: str, status: int) -> str:
         text = linker[0]
     elif (found := _ERROR.search(output)) is not None:
         text = found[0]
+    elif status == 0:
+        text = "it reported success but made no object"
     elif status < 0:
         text = f"it was stopped by signal {-status}"
     else:

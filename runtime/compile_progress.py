@@ -21,20 +21,35 @@ def terminal_line(text: str) -> None:
     sys.stderr.flush()
 
 
+class Stopped(Exception):
+    """What the ticker was for is no longer wanted."""
+
+
 class Ticker:
-    """Reports the seconds since it was made, at most once a second; usable from several threads."""
+    """Reports the seconds since it was made, at most once a second; usable from several threads.
+
+    `label` says what is going on, and may change.
+    """
 
     def __init__(self, label: str, progress: Progress | None):
         if progress is None and sys.stderr.isatty():
             progress = terminal_line
-        self._label = label
+        self.label = label
         self._progress = progress
         self._start = time.monotonic()
         self._next = self._start + FIRST_SECONDS
         self._lock = threading.Lock()
         self._shown = False
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Make every further `tick`, on whatever thread, raise Stopped."""
+        self._stopped = True
 
     def tick(self) -> None:
+        """To be called several times a second while waiting. Raises Stopped, and what the callback raises."""
+        if self._stopped:
+            raise Stopped
         now = time.monotonic()
         if self._progress is None or now < self._next:
             return
@@ -42,7 +57,7 @@ class Ticker:
             if now >= self._next:
                 self._next = now + 1.0
                 self._shown = True
-                self._progress(f"{self._label} … {now - self._start:.0f} s")
+                self._progress(f"{self.label} … {now - self._start:.0f} s")
 
     def finish(self) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -37,7 +37,6 @@ _KINDS = {0: "i", 1: "u", 2: "f", 5: "c"}
 _BOOL, _BFLOAT = 6, 4
 
 
-@runtime_checkable
 class DLPackArray(Protocol):
     """What offers its memory by DLPack."""
 

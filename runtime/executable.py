@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -17,8 +16,10 @@ from ..dialects import kernel
 from ..lowering.emit_cpp import emit_cpp, entry_name
 from ..lowering.pipelines import PIPELINES, PassPipeline
 from ..lowering.programs import parse
+from ..passes.rules.constant_prologue import CONSTANT
 from .array_interpreter import Callback, evaluate_array_op
 from .arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
+from .block_interpreter import Counts
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
@@ -44,6 +45,8 @@ class CompileOptions:
     pipeline: str | None = None
     sanitize: tuple[str, ...] = ()
     use_cache: bool = True
+    counting: bool = False
+    """Whether the kernels count what they load and store; see `KernelLibrary.counts`."""
 
 
 class KernelLibrary:
@@ -51,13 +54,14 @@ class KernelLibrary:
 
     def __init__(self, program: ModuleOp, options: CompileOptions):
         self.module = program.clone()
+        self._options = options
         pipeline = PIPELINES["cpu"] if options.pipeline is None else options.pipeline
         if options.entry is not None:
             select_function(self.module, options.entry)
             _keep_only(self.module, options.entry)
         PassPipeline(pipeline).run(self.module)
         kernels = kernels_of(self.module)
-        self.source = emit_cpp(kernels)
+        self.source = emit_cpp(kernels, counting=options.counting)
         self.path: Path | None = None
         self.entries: dict[str, Any] = {}
         if not kernels:
@@ -69,13 +73,27 @@ class KernelLibrary:
             sanitize=options.sanitize,
             use_cache=options.use_cache,
         )
-        loaded = load_shared_object(self.path)
+        loaded = self._loaded = load_shared_object(self.path)
         for each in kernels:
             name = each.sym_name.data
             entry = getattr(loaded, entry_name(name))
             entry.restype = ctypes.c_int
             entry.argtypes = [ctypes.POINTER(_ArrayStruct), ctypes.POINTER(Index), ctypes.c_int]
             self.entries[name] = entry
+
+    def counts(self) -> Counts:
+        """What the kernels have moved since the last time that somebody asked.
+
+        Raises ValueError unless they were compiled with `counting`.
+        """
+        if not self._options.counting:
+            raise ValueError("the kernels were not compiled to count what they move")
+        if self.path is None:
+            return Counts()
+        numbers = (ctypes.c_int64 * 4)()
+        self._loaded.bbk_take_counts(numbers)
+        loads, stores, bytes_loaded, bytes_stored = numbers
+        return Counts(loads, stores, bytes_loaded, bytes_stored)
 
 
 def _keep_only(module: ModuleOp, entry: str) -> None:
@@ -92,9 +110,9 @@ class Executable:
     """A function of a program, compiled for the CPU.
 
     Call it with arrays, in the order of the arguments or by their names: numpy arrays, or anything on the CPU
-    with `__dlpack__`. Any strides will do, without copies. It gives a numpy array, or a tuple where there is not
-    one result; `out` takes arrays to write to instead. It holds no state that a call changes: threads may share
-    it. Pickling keeps the program, and compiles it again.
+    with `__dlpack__`. Any strides will do, without copies. It gives a numpy array, or a tuple where there is
+    not one result; `out` takes arrays to write to instead. It holds no state that a call changes: threads may
+    share it. Pickling keeps the program, and compiles it again.
     """
 
     def __init__(
@@ -111,17 +129,16 @@ class Executable:
         self._text = str(program)
         self._options = options
         self._callbacks = dict(callbacks or {})
-        self._library = KernelLibrary(program, options) if library is None else library
-        self.module = self._library.module
+        self.library = KernelLibrary(program, options) if library is None else library
+        self.module = self.library.module
         """The program as kernels."""
         self.function = select_function(self.module, options.entry)
         self._plan: Plan = plan_of(self.module, self.function)
-        self._constants: dict[SSAValue, ArrayView] = {}
 
     @property
     def source(self) -> str:
         """The C++ source of the kernels."""
-        return self._library.source
+        return self.library.source
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self._text, self._options, self._callbacks)
@@ -135,13 +152,40 @@ class Executable:
         self, *arrays: object, out: object = None, threads: int | None = None, **named: object
     ) -> Array | tuple[Array, ...]:
         """Run the program. Raises InputError for arrays that do not fit, and MemoryError."""
-        inputs = self._inputs(arrays, named)
-        outputs = self._outputs(out)
-        results = _Call(self, inputs, outputs, thread_count(threads)).run()
+        return self._run(self._inputs(arrays, named), {}, out, threads)
+
+    def prepare(self, *, threads: int | None = None, **constants: object) -> Prepared:
+        """Bind arguments that are the same in every call, such as weights, by name.
+
+        What depends on them alone is computed now, once: weights folded into each other (see `constants` of
+        `compile_program`), reshaped or converted. The arrays must not change afterwards. Raises InputError.
+        """
+        names = self.argument_names
+        for name in constants:
+            if name not in names:
+                known = ", ".join(names) or "none"
+                raise InputError(
+                    f"'{self.function.sym_name.data}' has no argument '{name}'; there are: {known}"
+                )
+        return Prepared(self, self._views(constants), thread_count(threads))
+
+    def _run(
+        self,
+        inputs: Mapping[SSAValue, ArrayView],
+        known: Mapping[SSAValue, ArrayView],
+        out: object,
+        threads: int | None,
+    ) -> Array | tuple[Array, ...]:
+        call = _Call(self, inputs, self._outputs(out), known, thread_count(threads))
+        results = call.run()
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _inputs(self, arrays: Sequence[object], named: Mapping[str, object]) -> list[ArrayView]:
-        name, names = self.function.sym_name.data, self.argument_names
+    def _inputs(
+        self, arrays: Sequence[object], named: Mapping[str, object], bound: Sequence[str] = ()
+    ) -> dict[SSAValue, ArrayView]:
+        """The views of the arguments that are not bound already."""
+        name = self.function.sym_name.data
+        names = [each for each in self.argument_names if each not in bound]
         given: dict[str, object] = dict(zip(names, arrays, strict=False))
         if len(arrays) > len(names):
             raise InputError(f"'{name}' takes {len(names)} arrays, got {len(arrays)}")
@@ -154,11 +198,16 @@ class Executable:
         missing = [key for key in names if key not in given]
         if missing:
             raise InputError(f"'{name}' needs arrays for {', '.join(missing)}")
-        views: list[ArrayView] = []
-        for key, type in zip(names, self.function.function_type.inputs, strict=True):
-            tensor = _tensor(type)
-            dtype = numpy_dtype(tensor.element_type, False)
-            views.append(input_view(given[key], f"argument %{key} of '{name}'", dtype, tensor.get_shape()))
+        return self._views(given)
+
+    def _views(self, given: Mapping[str, object]) -> dict[SSAValue, ArrayView]:
+        views: dict[SSAValue, ArrayView] = {}
+        for key, argument in zip(self.argument_names, self.function.body.block.args, strict=True):
+            if key in given:
+                tensor = _tensor(argument.type)
+                dtype = numpy_dtype(tensor.element_type, False)
+                label = f"argument %{key} of '{self.function.sym_name.data}'"
+                views[argument] = input_view(given[key], label, dtype, tensor.get_shape())
         return views
 
     def _outputs(self, out: object) -> list[ArrayView] | None:
@@ -176,6 +225,27 @@ class Executable:
         return views
 
 
+class Prepared:
+    """An executable with some of its arguments bound, and what depends on those alone computed.
+
+    Call it with the others.
+    """
+
+    def __init__(self, executable: Executable, bound: Mapping[SSAValue, ArrayView], threads: int):
+        self.executable = executable
+        self._bound = dict(bound)
+        arguments = zip(executable.argument_names, executable.function.body.block.args, strict=True)
+        self._names = [name for name, argument in arguments if argument in bound]
+        self._known = _Call(executable, self._bound, None, {}, threads).constants()
+
+    def __call__(
+        self, *arrays: object, out: object = None, threads: int | None = None, **named: object
+    ) -> Array | tuple[Array, ...]:
+        """Run the program on the arguments that are not bound. Raises InputError and MemoryError."""
+        inputs = self.executable._inputs(arrays, named, self._names)  # pyright: ignore[reportPrivateUsage]
+        return self.executable._run({**self._bound, **inputs}, self._known, out, threads)  # pyright: ignore[reportPrivateUsage]
+
+
 def _restore(text: str, options: CompileOptions, callbacks: dict[str, Callback]) -> Executable:
     return Executable(parse(text), options, callbacks)
 
@@ -191,16 +261,33 @@ class _Call:
     """One run of an executable."""
 
     executable: Executable
-    inputs: list[ArrayView]
+    inputs: Mapping[SSAValue, ArrayView]
     outputs: list[ArrayView] | None
+    known: Mapping[SSAValue, ArrayView]
+    """Values that were computed when constants were bound."""
     threads: int
+
+    def constants(self) -> dict[SSAValue, ArrayView]:
+        """The values that depend on the inputs at hand alone, which are not all of the program's."""
+        values, extents = dict(self.inputs), Extents()
+        found: dict[SSAValue, ArrayView] = {}
+        for step in self.executable._plan.steps:  # pyright: ignore[reportPrivateUsage]
+            op = step.op if isinstance(step, Launch) else step
+            if not op.operands or any(value not in values for value in op.operands):
+                continue
+            if isinstance(step, Launch):
+                self._launch(step, values, {}, extents)
+            else:
+                self._evaluate(step, values)
+            found.update((result, values[result]) for result in op.results)
+        return found
 
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
-        values: dict[SSAValue, ArrayView] = dict(zip(plan.function.body.block.args, self.inputs, strict=True))
+        values: dict[SSAValue, ArrayView] = {**self.inputs, **self.known}
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
-            refuse_overlap(self.outputs, self.inputs)
+            refuse_overlap(self.outputs, list(self.inputs.values()))
             for value, view in zip(plan.results, self.outputs, strict=True):
                 targets.setdefault(value, view)
         extents = Extents()
@@ -210,6 +297,9 @@ class _Call:
                     if value in values:
                         extents.learn(step, position, values[value].shape)
         for number, step in enumerate(plan.steps):
+            op = step.op if isinstance(step, Launch) else step
+            if op.results and all(result in self.known for result in op.results):
+                continue
             if isinstance(step, Launch):
                 self._launch(step, values, targets, extents)
             else:
@@ -225,11 +315,7 @@ class _Call:
         targets: Mapping[SSAValue, ArrayView],
         extents: Extents,
     ) -> None:
-        known = self.executable._constants  # pyright: ignore[reportPrivateUsage]
         op = launch.op
-        if all(result in known for result in op.results_):
-            values.update((result, known[result]) for result in op.results_)
-            return
         first_output = len(op.inputs)
         for position, value in enumerate(op.inputs):
             extents.learn(launch, position, values[value].shape)
@@ -254,7 +340,7 @@ class _Call:
                 for view, own in zip(arrays, strides, strict=True)
             )
         )
-        entry = self.executable._library.entries[launch.name]  # pyright: ignore[reportPrivateUsage]
+        entry = self.executable.library.entries[launch.name]  # pyright: ignore[reportPrivateUsage]
         status = entry(structs, (Index * max(1, len(lengths)))(*lengths), self.threads)
         if status:
             raise MemoryError(f"'{launch.name}' needs more scratch memory than there is")
@@ -267,12 +353,14 @@ class _Call:
             values[value] = view_of(array, f"%{value.name_hint or 'value'}")
 
     def _result(self, index: int, value: SSAValue, view: ArrayView) -> Array:
-        """A result as an array of its own: what was an argument, or is in another place than wanted, is copied."""
+        """A result as an array of its own: what was an argument, or is in another place than wanted, is
+        copied.
+        """
         wanted = None if self.outputs is None else self.outputs[index]
         if wanted is not None and wanted is not view:
             wanted.numpy()[...] = view.numpy()
             return wanted.numpy()
-        given = any(view is other for other in self.inputs)
+        given = any(view is other for other in (*self.inputs.values(), *self.known.values()))
         array = view.numpy()
         return array.copy() if given else array
 
@@ -283,6 +371,7 @@ def compile_program(
     target: str = "cpu",
     entry: str | None = None,
     pipeline: str | None = None,
+    constants: Sequence[str] = (),
     use_cache: bool = True,
     callbacks: Mapping[str, Callback] | None = None,
 ) -> Executable:
@@ -290,12 +379,31 @@ def compile_program(
 
     `module` is a program, its text, or the path of its file, at any level: arrays, blocks or kernels. `entry`
     names the function where there are several public ones; `pipeline` replaces the target's default passes.
+    `constants` names arguments that are the same in every call (as the attribute `bb.constant` on them does):
+    what depends on them alone gets kernels of its own, which `Executable.prepare` runs once.
     Raises InputError, HostCompilerError, and what the passes and `parse` raise.
     """
     if target != "cpu":
         raise InputError(f"programs are compiled for the target cpu, not '{target}'")
     program = module if isinstance(module, ModuleOp) else parse(module)
+    if constants:
+        program = program.clone()
+        declare_constants(select_function(program, entry), constants)
     return Executable(program, CompileOptions(entry, pipeline, (), use_cache), callbacks)
+
+
+def declare_constants(function: FuncOp, names: Sequence[str]) -> None:
+    """Declare arguments of a function constant. Raises InputError for a name that none has."""
+    known = [argument.name for argument in arguments_of(function)]
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise InputError(f"'{function.sym_name.data}' has no argument '{name}'; there are: {listed}")
+    old = [DictionaryAttr({})] * len(known) if function.arg_attrs is None else list(function.arg_attrs)
+    function.arg_attrs = ArrayAttr(
+        DictionaryAttr({**attributes.data, CONSTANT: UnitAttr()}) if name in names else attributes
+        for name, attributes in zip(known, old, strict=True)
+    )
 
 
 def compile_all(
@@ -304,13 +412,18 @@ def compile_all(
     pipeline: str | None = None,
     sanitize: Sequence[str] = (),
     use_cache: bool = True,
+    counting: bool = False,
 ) -> dict[str, Executable]:
-    """Compile all public functions of a program into one library; the functions by name. See `compile_program`."""
+    """Compile all public functions of a program into one library; the functions by name. See
+    `compile_program`.
+    """
     program = module if isinstance(module, ModuleOp) else parse(module)
-    library = KernelLibrary(program, CompileOptions(None, pipeline, tuple(sanitize), use_cache))
+    library = KernelLibrary(program, CompileOptions(None, pipeline, tuple(sanitize), use_cache, counting))
     names = [function.sym_name.data for function in public_functions(library.module)]
     return {
-        name: Executable(program, CompileOptions(name, pipeline, tuple(sanitize), use_cache), library=library)
+        name: Executable(
+            program, CompileOptions(name, pipeline, tuple(sanitize), use_cache, counting), library=library
+        )
         for name in names
     }
 

@@ -18,7 +18,7 @@ from typing import cast
 
 from ..dialects.diagnostics import one_sentence
 from .cache_directory import CacheDirectory, user_cache, write_whole
-from .compile_errors import HostCompilerError, first_error
+from .compile_errors import HostCompilerError, first_error, reason
 from .cpu_identity import cpu_identity
 
 CANDIDATES = ("c++", "g++", "clang++")
@@ -139,6 +139,11 @@ def find_compiler(*, use_cache: bool = True) -> HostCompiler:
     return _find(os.environ.get("CXX", "").strip(), os.environ.get("PATH", os.defpath), use_cache)
 
 
+def forget_compilers() -> None:
+    """Look at the machine's compilers again, and at what the cache directory says about them."""
+    _find.cache_clear()
+
+
 @cache
 def _find(cxx: str, path: str, use_cache: bool) -> HostCompiler:
     directory = user_cache() if use_cache else None
@@ -176,7 +181,9 @@ def _command_of(cxx: str, path: str) -> tuple[str, ...]:
 def _probed(command: tuple[str, ...], directory: CacheDirectory | None, subject: str) -> HostCompiler:
     """The compiler for a command, from the cache or by trying it; `subject` begins error sentences."""
     digest = hashlib.sha256("\0".join(_probe_key(command)).encode("utf-8", "surrogateescape")).hexdigest()
-    kept = None if directory is None else directory.folder("compilers") / f"{digest}.json"
+    kept: Path | None = None
+    if directory is not None and directory.readable:
+        kept = directory.folder("compilers") / f"{digest}.json"
     if kept is not None and (known := _read_probe(kept, command)) is not None:
         return known
     try:
@@ -277,6 +284,5 @@ def _run(command: Sequence[str], directory: Path) -> tuple[int, str]:
     except subprocess.TimeoutExpired as error:
         raise HostCompilerError(f"{command[0]} did not answer within {_PROBE_SECONDS:.0f} s") from error
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise HostCompilerError(f"{command[0]} cannot be run: {why}") from error
+        raise HostCompilerError(f"{command[0]} cannot be run: {reason(error)}") from error
     return done.returncode, done.stdout.decode("utf-8", "replace")

@@ -20,7 +20,7 @@ ONCE = "bb.once"
 
 @dataclass(frozen=True)
 class ArrayUse:
-    """How a kernel sees one of its arrays: the dims of each axis, and those that count blocks, not elements."""
+    """How a kernel sees an array: the dims of each axis, and those that count blocks, not elements."""
 
     axes: Axes
     block_counts: frozenset[str]
@@ -110,7 +110,7 @@ class Extents:
         self._known: dict[str, int] = {}
 
     def learn(self, launch: Launch, position: int, shape: Sequence[int]) -> None:
-        """Take in what the shape of an array says of its dims. Raises InputError where two arrays disagree."""
+        """Take in what the shape of an array says of its dims. Raises InputError where arrays disagree."""
         use = launch.uses[position]
         if use is None:
             return

@@ -20,6 +20,9 @@ ALIGNMENT = 64
 
 LARGEST_OFFSET = 2**63 - 1
 
+_ALWAYS = 2**24
+"""Bytes that are allocated without asking the system, which takes longer than a small program."""
+
 MEMINFO = Path("/proc/meminfo")
 
 
@@ -70,6 +73,8 @@ def checked_bytes(label: str, shape: Sequence[int], itemsize: int) -> int:
         raise InputError(f"{label} has shape {list(shape)}, expected no negative extents")
     if count > LARGEST_OFFSET - ALIGNMENT:
         raise InputError(f"{label} of shape {list(shape)} is too large: its offsets do not fit into 64 bits")
+    if count < _ALWAYS:
+        return count
     available = available_memory()
     if available is not None and count > available:
         raise InputError(

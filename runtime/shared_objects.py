@@ -14,16 +14,16 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..lowering.source_text import comment_text, mangle
-from .cache_directory import CacheDirectory, private_cache, size_limit, user_cache, warn_unusable
+from .cache_directory import private_cache, size_limit, user_cache, warn_unusable
 from .compile_cache import CompileCache, digest_of
-from .compile_errors import HostCompilerError, compilation_error
+from .compile_errors import HostCompilerError, compilation_error, reason
 from .compile_progress import Progress, Ticker, ticking
 from .cpu_identity import cpu_identity
 from .host_compiler import HostCompiler, compiler_environment, find_compiler
@@ -125,8 +125,8 @@ def compile_shared_object(
     Raises HostCompilerError: no compiler, or an error in the source, which is then kept and named.
     """
     build = _build(compiler, sanitize, include, defines, use_cache)
-    key = build.key("shared", name, source, *(str(path.name) for path in native), *map(_file_digest, native),
-                    *map(_file_digest, objects))  # fmt: skip
+    natives = digest_of(part for path in native for part in (path.name, _file_digest(path)))
+    key = build.key("shared", name, source, natives, digest_of(map(_file_digest, objects)))
     stem = mangle(name)
 
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
@@ -148,7 +148,7 @@ def compile_shared_object(
         return made
 
     with ticking(f"compiling {comment_text(name, 40)}", progress) as ticker:
-        return _cached(f"{stem}-{key[:40]}", ".so", make, _caches(use_cache), ticker, _facts(name, build))
+        return _cached(f"{stem}-{key[:40]}", ".so", make, _cache(use_cache), ticker, _facts(name, build))
 
 
 def native_object(
@@ -167,7 +167,7 @@ def native_object(
     """
     build = _build(compiler, sanitize, include, defines, use_cache)
     with ticking(f"compiling {source_path.stem}", progress) as ticker:
-        return _native_object(source_path, build, _caches(use_cache), ticker)
+        return _native_object(source_path, build, _cache(use_cache), ticker)
 
 
 def load_shared_object(path: Path) -> ctypes.CDLL:
@@ -183,13 +183,24 @@ def _native_objects(sources: Sequence[Path], build: Build, cache: CompileCache, 
         return []
 
     def compiled(path: Path) -> Path:
-        return _native_object(path, build, [cache], ticker)
+        return _native_object(path, build, cache, ticker)
 
+    label, ticker.label = ticker.label, "compiling the micro-kernels, once for this machine"
     with ThreadPoolExecutor(min(len(sources), thread_count())) as pool:
-        return list(pool.map(compiled, sources))
+        try:
+            futures = [pool.submit(compiled, path) for path in sources]
+            ended, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in ended:
+                future.result()  # raises what went wrong
+            return [future.result() for future in futures]
+        except BaseException:
+            ticker.stop()  # leaving the pool waits for its threads
+            raise
+        finally:
+            ticker.label = label
 
 
-def _native_object(path: Path, build: Build, caches: Sequence[CompileCache], ticker: Ticker) -> Path:
+def _native_object(path: Path, build: Build, cache: CompileCache, ticker: Ticker) -> Path:
     path = path.absolute()
     stem = mangle(path.stem)
 
@@ -202,33 +213,30 @@ def _native_object(path: Path, build: Build, caches: Sequence[CompileCache], tic
         return made
 
     entry = f"{stem}-{build.key('native', path.name, _file_digest(path))[:40]}"
-    return _cached(entry, ".o", make, caches, ticker, _facts(path.name, build))
+    return _cached(entry, ".o", make, cache, ticker, _facts(path.name, build))
 
 
 Make = Callable[[Path, Ticker, CompileCache], Path]
 
 
 def _cached(
-    entry: str,
-    suffix: str,
-    make: Make,
-    caches: Sequence[CompileCache],
-    ticker: Ticker,
-    facts: Mapping[str, object],
+    entry: str, suffix: str, make: Make, cache: CompileCache, ticker: Ticker, facts: Mapping[str, object]
 ) -> Path:
-    """The object of an entry: from the first cache that has it, else made and put into the first that can."""
-    for cache in caches:
-        if (found := cache.find(entry, suffix)) is not None:
-            return found
-    for cache in caches:
-        if cache.directory.writable:
-            try:
-                return _made(entry, suffix, make, cache, ticker, facts)
-            except OSError as error:
-                # Full, or taken away meanwhile; what the compiler refuses is a HostCompilerError.
-                why = (error.strerror or type(error).__name__).lower()
-                warn_unusable(cache.directory.path, f"cannot be used ({why})")
-    return _made(entry, suffix, make, _private(), ticker, facts)
+    """The object of an entry: found in the cache, else made and put there or, at need, into a private one."""
+    directory = cache.directory
+    if directory.readable and (found := cache.find(entry, suffix)) is not None:
+        return found
+    try:
+        if directory.problem is None:
+            return _made(entry, suffix, make, cache, ticker, facts)
+        problem = directory.problem
+    except OSError as error:
+        # Full, or taken away meanwhile; what the compiler refuses is a HostCompilerError.
+        problem = f"cannot be used ({reason(error)})"
+    if directory.private:
+        raise HostCompilerError(f"the temporary directory {directory.path} {problem}")
+    warn_unusable(directory.path, problem)
+    return _cached(entry, suffix, make, _private(), ticker, facts)
 
 
 def _made(
@@ -244,21 +252,17 @@ def _made(
             return cache.store(entry, suffix, make(scratch, ticker, cache), facts)
 
 
-def _caches(use_cache: bool) -> list[CompileCache]:
-    """Caches to look into, in this order; the private one also serves where the user's has failed."""
-    directory: CacheDirectory | None = user_cache() if use_cache else None
-    found = [] if directory is None else [CompileCache(directory, size_limit())]
-    if not found or not found[0].directory.writable:
-        found.append(_private())
-    return found
+def _cache(use_cache: bool) -> CompileCache:
+    return CompileCache(user_cache(), size_limit()) if use_cache else _private()
 
 
 def _private() -> CompileCache:
     try:
         return CompileCache(private_cache(), limit=2**63)
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise HostCompilerError(f"no temporary directory can be made to compile in: {why}") from error
+        raise HostCompilerError(
+            f"no temporary directory can be made to compile in: {reason(error)}"
+        ) from error
 
 
 def _run(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, str]:
@@ -277,8 +281,7 @@ def _run(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, st
                 start_new_session=True,
             )
         except OSError as error:
-            why = (error.strerror or type(error).__name__).lower()
-            raise HostCompilerError(f"{command[0]} cannot be run: {why}") from error
+            raise HostCompilerError(f"{command[0]} cannot be run: {reason(error)}") from error
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
@@ -322,8 +325,7 @@ def _file_digest(path: Path) -> str:
     try:
         return digest_of([path.read_bytes()])
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise HostCompilerError(f"{path} cannot be read: {why}") from error
+        raise HostCompilerError(f"{path} cannot be read: {reason(error)}") from error
 
 
 def _text(path: Path) -> str:

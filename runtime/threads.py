@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import os
+from functools import cache
 from pathlib import Path
-from typing import SupportsIndex
+from typing import SupportsIndex, cast
 
 from .control_groups import CGROUP_ROOT, OWN_CGROUP, own_cgroups
 from .settings import SettingError, setting
@@ -32,10 +33,11 @@ def thread_count(threads: SupportsIndex | None = None) -> int:
 
 def _checked(threads: object) -> int:
     what = "the number of threads"
-    # numpy's integers count, too.
-    if isinstance(threads, bool) or not isinstance(threads, SupportsIndex):
+    # numpy's integers count, too; booleans do not.
+    index = getattr(type(threads), "__index__", None)
+    if index is None or isinstance(threads, bool):
         raise SettingError(f"{what} is {threads!r}, expected an integer")
-    return _in_range(operator.index(threads), what)
+    return _in_range(operator.index(cast(SupportsIndex, threads)), what)
 
 
 def _in_range(count: int, what: str) -> int:
@@ -47,10 +49,15 @@ def _in_range(count: int, what: str) -> int:
 def usable_cpus() -> int:
     """The CPUs in this process's affinity mask, or what a container's quota allows, if less; at least 1."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    quota = cpu_quota()
+    quota = _own_quota()
     if quota is not None:
         count = min(count, math.ceil(quota))
     return max(count, 1)
+
+
+@cache
+def _own_quota() -> float | None:
+    return cpu_quota()  # reading it takes longer than a small program, and it hardly ever changes
 
 
 def cpu_quota(root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> float | None:

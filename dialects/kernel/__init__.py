@@ -1,7 +1,7 @@
 """The `kernel` dialect: one kernel, placed and scheduled.
 
-Loops over blocks, tiles in memory spaces, moves with a change of layout, contractions and sweeps; nothing of any
-target's syntax.
+Loops over blocks, tiles in memory spaces, moves with a change of layout, contractions and sweeps; nothing of
+any target's syntax.
 """
 
 from __future__ import annotations

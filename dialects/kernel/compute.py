@@ -289,9 +289,9 @@ class SweepOp(IRDLOperation):
 
     `kernel.sweep [M, N] (%a = %s, %b = %c) -> (each %p, sum %t) : … -> … { … kernel.yield %x, %y }`
 
-    An input with fewer axes is broadcast along the others. The region holds `arith` and `math` on scalars, and
-    `kernel.quantity`. It yields a value for each output: `each` writes it to that element, `sum`, `max` and
-    `min` reduce it over the last of the dims into a tile without that axis. An input may be an output.
+    An input with fewer axes is broadcast along the others. The region holds `arith` and `math` on scalars,
+    and `kernel.quantity`. It yields a value for each output: `each` writes it to that element, `sum`, `max`
+    and `min` reduce it over the last of the dims into a tile without that axis. An input may be an output.
     """
 
     name = "kernel.sweep"
@@ -337,7 +337,7 @@ class SweepOp(IRDLOperation):
     def rows_in_lanes(self) -> bool:
         """Whether the blocks among its tiles have their rows in lanes."""
         return any(
-            isinstance(value.type, TileType) and value.type.rows_in_lanes
+            value.type.rows_in_lanes
             for value in self.operands
             if isinstance(value.type, TileType) and value.type.dims == self.dims
         )
@@ -477,9 +477,9 @@ class QuantityOp(IRDLOperation):
         if not dims:
             return
         sweep, dim, kind = self.parent_op(), self.dim_name, self.kind.data
-        if kind is Quantity.Index and isinstance(sweep, SweepOp):
-            if not dims[dim].is_batch and dim not in sweep.dims:
-                raise VerifyException(f"kernel.quantity: the sweep has no axis over {dim}")
+        swept = isinstance(sweep, SweepOp) and dim in sweep.dims
+        if kind is Quantity.Index and not swept and not dims[dim].is_batch:
+            raise VerifyException(f"kernel.quantity: the sweep has no axis over {dim}")
         at_hand = dims[dim].is_whole or enclosing_loop(self, dim) is not None
         if kind in (Quantity.Index, Quantity.Width) and not at_hand:
             raise VerifyException(f"kernel.quantity: no enclosing loop iterates over {dim}")

@@ -171,14 +171,41 @@ class ParallelOp(_Loop):
 
 @irdl_op_definition
 class ForOp(_Loop):
-    """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`."""
+    """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`.
+
+    Outside of the loop the first block of the dim is at hand.
+
+    `kernel.for @N until @M` leaves out blocks of N that begin after the last element of M's block at hand,
+    both counted from 0: a causal mask hides them.
+    """
 
     name = "kernel.for"
     dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
+    until: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
     traits = traits_def(NoTerminator())
 
-    def __init__(self, dim: str, body: Region):
-        super().__init__(properties={"dim": SymbolRefAttr(dim)}, regions=[body])
+    def __init__(self, dim: str, body: Region, until: str | None = None):
+        super().__init__(
+            properties={
+                "dim": SymbolRefAttr(dim),
+                "until": None if until is None else SymbolRefAttr(until),
+            },
+            regions=[body],
+        )
+
+    @property
+    def until_dim(self) -> str | None:
+        return None if self.until is None else self.until.root_reference.data
+
+    def verify_(self) -> None:
+        super().verify_()
+        if (until := self.until_dim) is None:
+            return
+        dims = require_declared(self, (until,))
+        if until == self.dim_names[0]:
+            raise VerifyException(f"kernel.for: the loop over {until} cannot end at its own block")
+        if dims and not dims[until].is_whole and enclosing_loop(self, until) is None:
+            raise VerifyException(f"kernel.for: no enclosing loop iterates over {until}")
 
     @property
     def dim_names(self) -> tuple[str, ...]:
@@ -187,13 +214,18 @@ class ForOp(_Loop):
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
         dim = parser.parse_symbol_name().data
+        until = None
+        if parser.parse_optional_keyword("until") is not None:
+            until = parser.parse_symbol_name().data
         attributes = _parse_keyword_attributes(parser)
-        op = cls(dim, parser.parse_region([]))
+        op = cls(dim, parser.parse_region([]), until)
         op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" @{self.dim_names[0]}")
+        if self.until_dim is not None:
+            printer.print_string(f" until @{self.until_dim}")
         _print_keyword_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body)
@@ -219,13 +251,13 @@ def enclosing_loop(op: Operation, dim: str) -> Operation | None:
 
 @irdl_op_definition
 class CursorOp(IRDLOperation):
-    """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M x
-    K x f32>`.
+    """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M
+    x K x f32>`.
 
-    `axes` has the dims of each axis of the array, as in `block.partition`. Along the dims of the cursor it is a
-    block wide; a dim that the cursor has no axis over picks one index, the number of the iteration. With `first
-    [N]` it stays at the first block of N, wherever the loop over N is. With `here [M]` the array holds one block
-    of M only, the one at hand.
+    `axes` has the dims of each axis of the array, as in `block.partition`. Along the dims of the cursor it is
+    a block wide; a dim that the cursor has no axis over picks one index, the number of the iteration. With
+    `first [N]` it stays at the first block of N, wherever the loop over N is. With `here [M]` the array holds
+    one block of M only, the one at hand.
     """
 
     name = "kernel.cursor"
@@ -267,7 +299,8 @@ class CursorOp(IRDLOperation):
 
     def verify_(self) -> None:
         array, cursor = self.array.type, self.result.type
-        assert isinstance(array, ArrayType) and isinstance(cursor, CursorType)
+        assert isinstance(array, ArrayType)
+        assert isinstance(cursor, CursorType)
         named = [dim for axis in self.axis_dims for dim in axis]
         if len(self.axis_dims) != len(array.extents):
             raise VerifyException(
@@ -458,11 +491,11 @@ class BufferOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q, %k)
-    [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
+    """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q,
+    %k) [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
 
-    The results are new tensors, whose axes have the dims (of the kernel) that are given for each. With `once`,
-    the operands are the same in every call, and so the results.
+    The results are new tensors, whose axes have the dims (of the kernel) that are given for each. With
+    `once`, the operands are the same in every call, and so the results.
     """
 
     name = "kernel.launch"

@@ -192,8 +192,8 @@ class CursorType(_Item):
 class TileType(_Item):
     """A block, vector or scalar in a memory space: `!kernel.tile<M x N x f32, scratch, lanes = rows>`.
 
-    It is as large as a block of its dims; near the end of a dim only the first elements mean anything. `lanes`
-    says which axis of a block is contiguous.
+    It is as large as a block of its dims; near the end of a dim only the first elements mean anything.
+    `lanes` says which axis of a block is contiguous.
     """
 
     name = "kernel.tile"

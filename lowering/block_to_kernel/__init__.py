@@ -18,9 +18,9 @@ from .layout import Orientation
 class BlockToKernelPass(ModulePass):
     """Turn each nest of a block program into a kernel, and the program into a function that launches them.
 
-    Every dim needs a block size (`block-shapes` chooses them). `lanes` says which axis of the tiles runs along
-    the lanes of vectors: `rows` (chained contractions need no packing between them), `cols` (few rows, or no
-    contractions), or `auto` for the better one, kernel by kernel.
+    Every dim needs a block size (`block-shapes` chooses them). `lanes` says which axis of the tiles runs
+    along the lanes of vectors: `rows` (chained contractions need no packing between them), `cols` (few rows,
+    or no contractions), or `auto` for the better one, kernel by kernel.
     """
 
     name = "block-to-kernel"

@@ -54,7 +54,8 @@ def _with_whole_dims(dims: Mapping[str, block.DimAttr]) -> dict[str, block.DimAt
 
 
 def _copy_views(function: FuncOp) -> None:
-    """Let every tensor that is assembled be the only one of its list, and the list be made by a map or a store.
+    """Let every tensor that is assembled be the only one of its list, and the list be made by a map or a
+    store.
 
     A list that is assembled twice, or that is a view of a tensor itself, is copied by a nest of its own.
     """
@@ -225,7 +226,7 @@ class _HostLowering:
     def _results(
         self, ops: Sequence[Operation], views: Sequence[block.ViewOp]
     ) -> list[tuple[SSAValue, Axes]]:
-        """The lists that a group makes and somebody else reads, with the axes of the arrays that hold them."""
+        """The lists that a group makes and somebody else reads, with the axes of their arrays."""
         own = {each for op in ops for each in op.walk()}
         found: list[tuple[SSAValue, Axes]] = []
         for op in ops:
@@ -310,7 +311,9 @@ class _HostLowering:
 
 
 def _only_nest(ops: Sequence[Operation]) -> block.MapOp | None:
-    """The nest that some operations end in, if its iterations can be parallel and repeat the others for little."""
+    """The nest that some operations end in, if its iterations can be parallel and repeat the others for
+    little.
+    """
     *others, last = ops
     if not isinstance(last, block.MapOp) or any(kind is not Kind.Stack for kind in last.result_kinds):
         return None

@@ -1,9 +1,10 @@
 """Which axis of each block of a kernel is contiguous.
 
-With rows in lanes, a<M,K>·b<N,K>ᵀ is the plane [N][M] that is computed from the plane [K][M] of a, whatever the
-layout of b, whose elements are broadcast: the result is a left operand again, and nothing is packed between
-chained contractions. Statistics of rows are vectors. With few rows the lanes would be empty, so that the columns
-run along them: then the right operand of a contraction must have its rows in lanes, and may be read in place.
+With rows in lanes, a<M,K>·b<N,K>ᵀ is the plane [N][M] that is computed from the plane [K][M] of a, whatever
+the layout of b, whose elements are broadcast: the result is a left operand again, and nothing is packed
+between chained contractions. Statistics of rows are vectors. With few rows the lanes would be empty, so that
+the columns run along them: then the right operand of a contraction must have its rows in lanes, and may be
+read in place.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes, Output
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
+from .causal_bound import visible_until
 from .layout import Layouts, is_block
 from .running_maximum import may_run
 from .sweeps import Recipe, make_sweep, recipe_for, widened
@@ -221,9 +222,9 @@ class NestLowering:
         inner.body.add_op(kernel.LoadOp(part, self._cursor(place, item, inner, op.result.name_hint)))
         self._combine(kind, total, part, inner)
 
-    def _loop(self, dim: str, scope: _Scope) -> _Scope:
+    def _loop(self, dim: str, scope: _Scope, until: str | None = None) -> _Scope:
         body = Block()
-        scope.body.add_op(kernel.ForOp(dim, Region(body)))
+        scope.body.add_op(kernel.ForOp(dim, Region(body), until))
         return _Scope(body, (*scope.loops, dim))
 
     def _combine(self, kind: Kind, total: SSAValue, part: SSAValue, scope: _Scope) -> None:
@@ -290,8 +291,9 @@ class NestLowering:
             pivot = op.result_pivots[index]
             if kind is Kind.Sum and pivot is None and _may_add_directly(op, yields[index]):
                 self._accumulators[yields[index]] = total
-        inner = self._loop(op.dim_name, scope)
         maxima = {pivot for pivot in op.result_pivots if pivot is not None}
+        until = visible_until(op, min(maxima)) if len(maxima) == 1 else None
+        inner = self._loop(op.dim_name, scope, until)
         running = {index: may_run(op, index) for index in maxima}
         fades: dict[int, SSAValue] = {}
         delayed = self._delayed_contractions(op, running)

@@ -1,8 +1,9 @@
 """When the sums of a loop may be taken relative to the running maximum from the start.
 
 A map yields a maximum t and sums s that are relative to it: each stands for s·exp(t). Where s depends on t
-through a factor exp(-t) alone, any other t gives the same product. A sequential loop takes the maximum so far, so
-that only what was summed before has to be rescaled, and only when the maximum moves: the online softmax.
+through a factor exp(-t) alone, any other t gives the same product. A sequential loop takes the maximum so
+far, so that only what was summed before has to be rescaled, and only when the maximum moves: the online
+softmax.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from ...dialects import block
 from ...dialects.block import Kind
@@ -116,7 +119,7 @@ def _negates(op: block.ElementwiseOp) -> bool:
 
 def _region_degree(op: block.ElementwiseOp, operands: Sequence[_Degree]) -> _Degree:
     """The degree of what the region of an element-wise op yields."""
-    degrees = dict(zip(op.body.block.args, operands, strict=True))
+    degrees: dict[SSAValue, _Degree] = dict(zip(op.body.block.args, operands, strict=True))
     for inner in op.body.block.ops:
         if not inner.results:
             continue
@@ -145,11 +148,17 @@ def _scalar_degree(op: Operation, operands: Sequence[_Degree]) -> _Degree:
             return _Degree.Other
 
 
+def constant_number(value: SSAValue) -> float | None:
+    """The floating-point number that a scalar constant is, if it is one."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isa(owner.value, FloatAttr):
+        return owner.value.value.data
+    return None
+
+
 def _selected(op: arith.SelectOp, operands: Sequence[_Degree]) -> _Degree:
     """x·exp(-t), or 0 instead where something free of t says so."""
     for degree, other in zip(operands, (op.rhs, op.lhs), strict=True):
-        constant = other.owner
-        zero = isinstance(constant, arith.ConstantOp) and float(constant.value.value.data) == 0  # pyright: ignore
-        if degree is _Degree.Factor and zero:
+        if degree is _Degree.Factor and constant_number(other) == 0:
             return degree
     return _Degree.Factor if set(operands) == {_Degree.Factor} else _Degree.Other

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import AnyFloat, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
+from xdsl.utils.hints import isa
 
 from ...dialects import block, kernel
 from ...dialects.kernel import Output, Quantity
@@ -78,7 +79,7 @@ def widened(s: ScalarBuilder, value: SSAValue, element_type: Attribute) -> SSAVa
 
 def _elementwise(op: block.ElementwiseOp) -> Function:
     def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> SSAValue:
-        known = dict(zip(op.body.block.args, values, strict=True))
+        known: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, values, strict=True))
         for inner in op.body.block.ops:
             if isinstance(inner, block.YieldOp):
                 break
@@ -97,6 +98,7 @@ def _elementwise(op: block.ElementwiseOp) -> Function:
 
 def _coefficient(s: ScalarBuilder, coefficient: block.CoefficientAttr, element_type: Attribute) -> SSAValue:
     """A coefficient of a linear form as a scalar: the number times what it asks of dims."""
+    assert isa(element_type, AnyFloat)
     value = s.constant(float(coefficient.value), element_type)
     for factor in coefficient.factors:
         number = s.insert(kernel.QuantityOp(Quantity(factor.quantity), factor.dim))

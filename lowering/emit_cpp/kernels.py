@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import Float64Type, IntegerType
+from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block, kernel
+from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError, location_of
+from ...dialects.scalar import is_integer
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
 from .scalars import number
@@ -45,6 +47,7 @@ class KernelEmitter:
     planes: dict[SSAValue, Plane] = field(default_factory=dict[SSAValue, Plane])
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
     double: bool = False
+    counting: bool = False
 
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
@@ -105,8 +108,13 @@ class KernelEmitter:
         inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
         if loops:
             inner.append("bb::idx rest = task;")
-        for loop in reversed(loops):
-            inner.append(f"const bb::idx {loop.number} = rest % {loop.trips};")
+        longest_last = {inner.until_dim for inner in op.walk() if isinstance(inner, kernel.ForOp)}
+        for name, loop in reversed(list(zip(op.dim_names, loops, strict=True))):
+            # The longest tasks first, so that no worker is left alone with one at the end.
+            number = (
+                f"{loop.trips} - 1 - rest % {loop.trips}" if name in longest_last else f"rest % {loop.trips}"
+            )
+            inner.append(f"const bb::idx {loop.number} = {number};")
             inner.append(f"rest /= {loop.trips};")
         for loop in loops:
             inner += loop.position()
@@ -119,6 +127,29 @@ class KernelEmitter:
         lines.append("});")
         lines.append("if (status) return status;")
         return lines
+
+    def _work(self, op: kernel.ParallelOp) -> str:
+        """About how many operations all iterations do together: an expression."""
+        terms: dict[str, None] = {}
+
+        def visit(body: Block, around: tuple[str, ...]) -> None:
+            for inner in body.ops:
+                if isinstance(inner, kernel.ForOp):
+                    visit(inner.body.block, (*around, *inner.dim_names))
+                elif isinstance(inner, kernel.ContractOp):
+                    dims = (*tile_type(inner.accumulator).dims, _dims(inner.lhs)[1])
+                    terms["2 * " + self._repeated(dims, around)] = None
+                elif isinstance(inner, kernel.SweepOp):
+                    terms["8 * " + self._repeated(inner.dims, around)] = None
+
+        visit(op.body.block, op.dim_names)
+        return " + ".join(terms) or "0"
+
+    def _repeated(self, dims: Sequence[str], around: Sequence[str]) -> str:
+        """How many elements something over `dims` has in all iterations of the loops around."""
+        names = [self.dims[dim].extent for dim in dims]
+        names += [self.dims[dim].trips for dim in around if dim not in dims]
+        return " * ".join(names) or "1"
 
     def _tiles(self, op: kernel.ParallelOp) -> tuple[list[str], list[str]]:
         """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
@@ -207,10 +238,21 @@ class KernelEmitter:
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
-        count = dim.number
+        count, trips = dim.number, dim.trips
+        lines: list[str] = []
+        if op.until_dim is not None:
+            last = self.dims[op.until_dim]
+            end = f"{last.number} + 1" if last.declared.is_batch else f"{last.start} + {last.width}"
+            trips = self.names.claim(f"{dim.extent}end")
+            size = "1" if dim.declared.is_batch else dim.size
+            lines.append(
+                f"const bb::idx {trips} = std::min({dim.trips}, bb::ceil_div({end}, {size}));"
+                "  // the rest is masked"
+            )
         inner = [*dim.position(), *self._body(op.body.block)]
         return [
-            f"for (bb::idx {count} = 0; {count} < {dim.trips}; {count}++) {{",
+            *lines,
+            f"for (bb::idx {count} = 0; {count} < {trips}; {count}++) {{",
             *(f"  {line}" for line in inner),
             "}",
         ]
@@ -221,7 +263,14 @@ class KernelEmitter:
         window = window_of(op, self.arrays[op.array], self.dims)
         name = self.names.claim(op.result.name_hint or "block")
         self.windows[op.result] = Window(name, window.strides, window.widths)
-        return [f"auto* const {name} = {window.pointer};"]
+        lines = [f"auto* const {name} = {window.pointer};"]
+        if self.counting and not isinstance(op.array.owner, kernel.BufferOp):
+            item = op.result.type
+            assert isinstance(item, kernel.CursorType)
+            elements = " * ".join(window.widths) or "1"
+            moved = "stored" if kernel.writers(op.result) else "loaded"
+            lines.append(f"bb::{moved}({elements} * (bb::idx)sizeof({storage_type(item.element_type)}));")
+        return lines
 
     def _valid(self, type: kernel.TileType) -> tuple[str, str]:
         """The rows of lanes and the lanes of a tile that mean something."""
@@ -330,10 +379,10 @@ def _computes_in_double(function: kernel.FuncOp) -> bool:
         for value in op.results:
             if isinstance(value.type, kernel.TileType | kernel.CursorType):
                 type = value.type.element_type
-                if isinstance(type, IntegerType) and type.width.data > 32:
+                if is_integer(type) and bit_width(type) > 32:
                     raise OpError(op, "has elements of type i64, which a CPU kernel does not compute with")
                 double |= isinstance(type, Float64Type)
-                double |= isinstance(type, IntegerType) and type.width.data == 32
+                double |= is_integer(type) and bit_width(type) == 32
     return double
 
 

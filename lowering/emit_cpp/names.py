@@ -12,6 +12,7 @@ OWN = (
     "arrays",
     "extents",
     "threads",
+    "work",
     "task",
     "rest",
     "memory",

@@ -93,7 +93,9 @@ def number(value: float, double: bool) -> str:
 
 
 def expression(op: Operation, operands: Sequence[str], double: bool) -> str:
-    """The value of a scalar operation; `operands` are names of vectors. Raises OpError for one without a form."""
+    """The value of a scalar operation; `operands` are names of vectors. Raises OpError for one without a
+    form.
+    """
     kind = type(op)
     if kind in _INFIX:
         return f"{operands[0]} {_INFIX[kind]} {operands[1]}"

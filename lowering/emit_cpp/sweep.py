@@ -99,10 +99,7 @@ class SweepEmitter:
             if not argument.uses:
                 continue
             address, broadcast = self._address(tile)
-            if broadcast:
-                value = f"bb::splat<T>(*({address}))"
-            else:
-                value = f"bb::load({address})"
+            value = f"bb::splat<T>(*({address}))" if broadcast else f"bb::load({address})"
             if argument.type == i1:
                 value = f"{value} != 0"
             elif not is_float(argument.type):

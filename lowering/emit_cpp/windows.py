@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import block, kernel
+from ...dialects.array.core import bit_width
 from .names import Names
 
 
@@ -30,15 +31,15 @@ def storage_type(element_type: Attribute) -> str:
         case Float64Type():
             return "double"
         case IntegerType():
-            return {1: "bool", 32: "std::int32_t", 64: "std::int64_t"}[element_type.width.data]
+            return {1: "bool", 32: "std::int32_t", 64: "std::int64_t"}[bit_width(element_type)]
         case _:
             raise AssertionError(element_type)
 
 
 @dataclass(frozen=True)
 class DimNames:
-    """What a dim is called: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of the
-    block at hand the number `Mi`, the first element `M0`, and the width `Mn`.
+    """What a dim is called: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of
+    the block at hand the number `Mi`, the first element `M0`, and the width `Mn`.
     """
 
     extent: str
@@ -85,7 +86,9 @@ class DimNames:
             size = min(size, extent)
         return [
             f"{const} bb::idx {self.extent} = {value}, {self.size} = {size}, "
-            f"{self.blocks} = bb::ceil_div({self.extent}, {self.size});"
+            f"{self.blocks} = bb::ceil_div({self.extent}, {self.size});",
+            # Outside its loop the first block is at hand.
+            f"{const} bb::idx {self.start} = 0, {self.width} = std::min({self.size}, {self.extent});",
         ]
 
     def position(self) -> list[str]:
@@ -118,7 +121,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Window:
-    """The block at hand of an array: a pointer to its first element, and a stride and a width for each axis."""
+    """The block at hand of an array: a pointer to its first element; stride and width of each axis."""
 
     pointer: str
     strides: tuple[str, ...]

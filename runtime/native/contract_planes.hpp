@@ -1,4 +1,5 @@
-// contract_planes.hpp: contract() of contract.hpp, blocked for the caches; instantiated per type in contract_*.cpp.
+// contract_planes.hpp: contract() of contract.hpp, blocked for the caches; instantiated per type in
+// contract_*.cpp.
 //
 // for pieces of k (KC), blocks of rows (MC), panels of up to max_vectors vectors of lanes:
 //   a panel of B (KC x P <= 2/3 of L1) stays in L1 while a block of A (MC x KC <= 1/2 of L2) streams by.
@@ -11,6 +12,7 @@
 #endif
 
 namespace bb::native {
+namespace {
 struct Caches {
   idx l1 = 32 << 10, l2 = 512 << 10;  // bytes
 
@@ -22,17 +24,17 @@ struct Caches {
 #endif
   }
 };
-inline const Caches& caches() {
+const Caches& caches() {
   static const Caches sizes;
   return sizes;
 }
 
 // The largest size of nearly equal parts of n, none above `most`, a multiple of `unit`.
-inline idx part(idx n, idx most, idx unit) { return n <= most ? n : round_up(ceil_div(n, ceil_div(n, most)), unit); }
+idx part(idx n, idx most, idx unit) { return n <= most ? n : round_up(ceil_div(n, ceil_div(n, most)), unit); }
 
 template <class T, class S>
-Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, idx K, Mode mode,
-                       const T* scale) {
+Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes,
+                       idx K, Mode mode, const T* scale) {
   constexpr idx w = W<T>;
   if (M <= 0 || lanes <= 0) return ok;
   if (K <= 0) {
@@ -46,7 +48,8 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
   }
   if (M == 1) am = 1;
   else if (K == 1) ak = 1;
-  const bool convert = !std::is_same_v<T, S>, pack_a = convert || (ak != 1 && am != 1), rows = pack_a || ak == 1;
+  const bool convert = !std::is_same_v<T, S>, pack_a = convert || (ak != 1 && am != 1),
+             rows = pack_a || ak == 1;
   const idx vectors = ceil_div(lanes, w), panels = ceil_div(vectors, max_vectors);
   const idx widest = ceil_div(vectors, panels) * w;
   const idx KC = part(K, std::max<idx>(16, caches().l1 * 2 / 3 / (widest * (idx)sizeof(T)) / 4 * 4), 4);
@@ -92,8 +95,11 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
         const idx tiles = ceil_div(mn, max_rows(nv));
         for (idx t = 0, m = 0; t < tiles; t++) {
           const int mr = (int)((mn - m) / (tiles - t));
-          multiply_for<T>(rows, mr, nv)(
-              {C + (m0 + m) * ldc + l0, ldc, a + (rows ? m * lda : m), lda, b, ldb_here, kn, now, scale ? scale + l0 : nullptr});
+          const T *at = a + (rows ? m * lda : m), *next = nullptr;
+          if (p == 0 && !pack_a)
+            next = t + 1 < tiles ? at + (rows ? mr * lda : mr) : a + (rows ? kn : kn * lda);
+          multiply_for<T>(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, b, ldb_here, kn, now,
+                                         scale ? scale + l0 : nullptr, next});
           m += mr;
         }
       }
@@ -102,9 +108,11 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
   return ok;
 }
 
-#define BB_DEFINE_CONTRACT(T, S)                                                                                         \
-  Status contract(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, idx K, Mode mode,    \
-                  const T* scale) {                                                                                      \
-    return native::contract_planes<T, S>(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode, scale);                           \
+}  // namespace
+
+#define BB_DEFINE_CONTRACT(T, S)                                                                           \
+  Status contract(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, idx K, \
+                  Mode mode, const T* scale) {                                                             \
+    return native::contract_planes<T, S>(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode, scale);             \
   }
 }  // namespace bb::native

@@ -1,17 +1,25 @@
-// contract_tiles.hpp: the register tiles of contract.cpp. C[MR x NV vectors] (mode) A . B, sums in registers over all K steps.
+// contract_tiles.hpp: the register tiles of contract(). C[MR x NV vectors] (mode) A . B, sums in registers
+// over all K steps.
 //
-// A step of k costs MR broadcasts and NV loads for MR * NV multiply-adds; 6 x 4 has the fewest loads for a multiply-add within 32 registers.
+// A step of k costs MR broadcasts and NV loads for MR * NV multiply-adds; 6 x 4 has the fewest loads for a
+// multiply-add within 32 registers.
 #pragma once
 #include <array>
 #include <bb/contract.hpp>
 
 namespace bb::native {
+// Internal: as inline functions their tables would be shared by all libraries of a process, whatever their
+// targets.
+namespace {
 #if defined(BB_AVX512) || defined(__aarch64__)
 inline constexpr int max_vectors = 4;
-constexpr int max_rows(int vectors) { return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14; }
-#else  // 16 registers
+constexpr int max_rows(int vectors) { return vectors == 4 ? 6 : vectors == 3 ? 7 : vectors == 2 ? 10 : 14; }
+#elif defined(__FMA__)  // 16 registers
 inline constexpr int max_vectors = 2;
 constexpr int max_rows(int vectors) { return vectors == 2 ? 6 : 12; }
+#else                   // and one of them for products
+inline constexpr int max_vectors = 2;
+constexpr int max_rows(int vectors) { return vectors == 2 ? 4 : 8; }
 #endif
 
 template <class T>
@@ -25,58 +33,69 @@ struct Tile {
   idx K;
   Mode mode;
   const T* scale;
+  const T* next;  // the A of the tile after this one, prefetched into L2 meanwhile; or nullptr
 };
+
+// The optimiser must not derive further pointers or strides from x: it would keep one for each address of an
+// unrolled loop, and
+// spill them.
+template <class X>
+BB_INLINE X opaque(X x) {
+  asm("" : "+r"(x));
+  return x;
+}
 
 // ROWS: A[m * lda + k], else A[m + k * lda].
 template <class T, bool ROWS, int MR, int NV>
 __attribute__((noinline)) void multiply(const Tile<T>& t) {
   constexpr int w = W<T>;
   vec<T> c[MR][NV];
-  BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = vec<T>{};
+  T* C = t.C;
+  const idx ldc = t.ldc;
+  auto each = [&](auto f) BB_BODY {
+    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++)
+        f(c[i][j], C + i * ldc + j * w, j);
+  };
+  each([](vec<T>& x, T*, int) BB_BODY { x = vec<T>{}; });
+  if (t.mode == rescale) {
+    vec<T> s[NV];
+    BB_UNROLL for (int j = 0; j < NV; j++) s[j] = load(t.scale + j * w);
+    each([&](vec<T>& x, T* p, int j) BB_BODY { x = load(p) * s[j]; });
+  }
   // Three rows share a pointer: base, base + lda and base + 2 * lda are single addresses.
   constexpr int groups = ROWS ? (MR + 2) / 3 : 1;
-  const T* a[groups];
-  BB_UNROLL for (int g = 0; g < groups; g++) a[g] = t.A + 3 * g * t.lda;
-  const T* b = t.B;
-  const idx lda = t.lda, ldb = t.ldb;
-  auto step = [&](idx u) BB_BODY {
+  const idx lda = opaque(t.lda * sizeof(T)), ldb = opaque(t.ldb * sizeof(T));  // in bytes
+  const char *a[groups], *b = (const char*)t.B, *next = (const char*)(t.next ? t.next : t.A);
+  BB_UNROLL for (int g = 0; g < groups; g++) a[g] = (const char*)t.A + 3 * g * lda;
+  auto step = [&] BB_BODY {
     vec<T> row[NV];
-    BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load(b + u * ldb + j * w);
+    BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load((const T*)b + j * w);
     BB_UNROLL for (int i = 0; i < MR; i++) {
-      const vec<T> x = splat(ROWS ? a[i / 3][i % 3 * lda + u] : a[0][u * lda + i]);
+      const vec<T> x = splat(*(const T*)(ROWS ? a[i / 3] + i % 3 * lda : a[0] + i * sizeof(T)));
       BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] += x * row[j];
     }
-  };
-  auto advance = [&](idx steps) BB_BODY {
-    BB_UNROLL for (int g = 0; g < groups; g++) a[g] += ROWS ? steps : steps * lda;
-    b += steps * ldb;
+    b = opaque(b + ldb);
+    BB_UNROLL for (int g = 0; g < groups; g++) a[g] = opaque(a[g] + (ROWS ? (idx)sizeof(T) : lda));
+    asm volatile("" ::: "memory");  // keeps the next step's loads below: there are no registers for them
   };
   idx k = t.K;
   for (; k >= 4; k -= 4) {
-    BB_UNROLL for (int u = 0; u < 4; u++) step(u);
-    advance(4);
-  }
-  for (; k > 0; k--) {
-    step(0);
-    advance(1);
-  }
-  T* C = t.C;
-  const idx ldc = t.ldc;
-  if (t.mode == overwrite) {
-    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) store(C + i * ldc + j * w, c[i][j]);
-  } else if (t.mode == accumulate) {
-    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) {
-      T* p = C + i * ldc + j * w;
-      store(p, load(p) + c[i][j]);
+    // A cache line holds 16 steps of a row: every 4 steps two of up to 8 rows are prefetched. Thinly:
+    // a burst stalls the loads.
+    if constexpr (ROWS && MR > 2) {
+      const char* line = next + (k >> 2 & 3) * lda;
+      prefetch<2>(line);
+      if constexpr (MR > 4) prefetch<2>(line + 4 * lda);
+      next += 4 * sizeof(T);
     }
+    BB_UNROLL for (int u = 0; u < 4; u++) step();
+  }
+  for (; k > 0; k--) step();
+  if (t.mode ==
+      accumulate) {  // additions, at the end: other units than the multiply-adds', and smaller errors
+    each([](vec<T>& x, T* p, int) BB_BODY { store(p, load(p) + x); });
   } else {
-    BB_UNROLL for (int j = 0; j < NV; j++) {
-      const vec<T> s = load(t.scale + j * w);
-      BB_UNROLL for (int i = 0; i < MR; i++) {
-        T* p = C + i * ldc + j * w;
-        store(p, load(p) * s + c[i][j]);
-      }
-    }
+    each([](vec<T>& x, T* p, int) BB_BODY { store(p, x); });
   }
 }
 
@@ -104,4 +123,5 @@ inline Multiply<T> multiply_for(bool rows, int mr, int nv) {
   }
   return nullptr;
 }
+}  // namespace
 }  // namespace bb::native

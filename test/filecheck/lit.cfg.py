@@ -20,6 +20,8 @@ config.test_exec_root = os.path.join(here, "lit-out")
 config.maxIndividualTestTime = 60
 # The tools of the interpreter that runs lit, whatever PATH says.
 config.environment["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+# Compiled code is shared by the tests, and apart from the user's.
+config.environment["BB_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
 # A program must survive printing and parsing in both forms.
 config.substitutions += [
     (

@@ -1,10 +1,53 @@
 """Settings for every Python test."""
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # The same examples in every run of the suite; 'make fuzz' looks for new ones.
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("fuzz", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+_CACHE = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Compiled code is shared by the tests, and apart from the user's; workers inherit the variable.
+    if not hasattr(config, "workerinput"):
+        config.stash[_CACHE] = os.environ["BB_CACHE_DIR"] = tempfile.mkdtemp(prefix="blockbuster-tests-")
+        os.environ.pop("BB_CACHE_SIZE", None)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _CACHE in config.stash:
+        shutil.rmtree(config.stash[_CACHE], ignore_errors=True)
+
+
+@pytest.fixture
+def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of compiled code for one test; nothing is remembered of compilers."""
+    from bb.runtime.cache_directory import forget_warnings
+    from bb.runtime.host_compiler import forget_compilers
+
+    path = tmp_path / "cache"
+    monkeypatch.setenv("BB_CACHE_DIR", str(path))
+    forget_compilers()
+    forget_warnings()
+    return path
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a compiler that counts its calls, which CXX names; the cache is empty."""
+    from bb.runtime.host_compiler import find_compiler
+    from fake_compilers import fake_compiler
+
+    folder = tmp_path / "compiler"
+    monkeypatch.setenv("CXX", str(fake_compiler(folder)))
+    find_compiler()
+    return folder

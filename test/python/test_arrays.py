@@ -314,6 +314,13 @@ def test_sizes_are_refused_before_allocation(
     assert message in str(error.value)
 
 
+def test_small_results_do_not_wait_for_the_system(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bb.runtime.memory.available_memory", lambda: 0)
+    assert allocate("y", (64, 64), F32).shape == (64, 64)
+    with pytest.raises(InputError, match=r"y of shape \[4194304\] needs 16.0 MiB, but only 0 bytes"):
+        allocate("y", (2**22,), F32)
+
+
 def test_available_memory_is_that_of_the_container(tmp_path: Path):
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal: 9000 kB\nMemAvailable:    4000 kB\n")

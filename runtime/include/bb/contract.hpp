@@ -1,28 +1,32 @@
-// contract.hpp: contractions of planes. Everything here is a call into the object made from runtime/native/*.cpp, compiled once
-// per machine with the flags of the kernels; nothing of it is instantiated in a kernel.
+// contract.hpp: contractions of planes. All are calls into the objects made from runtime/native/*.cpp, compiled
+// once per machine with the flags of the kernels; nothing of it is instantiated in a kernel.
 //
-// contract(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode = overwrite, scale = nullptr)       T = float or double
+// contract(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode = overwrite, scale = nullptr)      T float or double
 //     C[m * ldc + l] (mode) sum over k < K of A[m * am + k * ak] * B[k * ldb + l],   m < M, l < lanes
-//     C: a plane (M outer; aligned, written up to `lanes` rounded up to W<T>). B: a plane or an array whose lanes are contiguous;
-//     exactly `lanes` of each of its K rows are read. A: anything, read element by element with two strides (any sign, 0 too);
-//     fastest with ak == 1 or am == 1; in storage bf16 or f16 it is first converted, a block at a time.
-//     C must not overlap A or B. K == 0 gives sum 0. Padding lanes of C get finite or scaled old contents, never traps.
+//     C  a plane (M outer), written up to `lanes` rounded up to W<T>. It overlaps neither A nor B.
+//     B  a plane, or an array whose lanes are contiguous. Exactly `lanes` of each of its K rows are read; where
+//        that is no multiple of W<T> the last panel is copied first, so for planes pass the rounded number.
+//     A  anything, read element by element with two strides of any sign, 0 too. In place with ak == 1 or
+//        am == 1, else, and for storage types bf16 and f16, copied a block at a time (T = float).
+//     K == 0 gives the sum 0. Padding lanes of C: sums of B's padding lanes, or (copied panel) of zeros.
 // Modes:
 //     overwrite   C = sum
 //     accumulate  C = C + sum
-//     rescale     C[m][l] = C[m][l] * scale[l] + sum, `scale` a vector of lanes (padded to a multiple of W<T>): the rescale of online softmax
-//                 (0 * inf is NaN as everywhere: C must be finite where scale is 0)
+//     rescale     C[m][l] = C[m][l] * scale[l] + sum: the rescale of online softmax. `scale` is a vector of
+//                 lanes, padded to a multiple of W<T>. 0 * inf is NaN: C must be finite where scale is 0.
 //
-// Few rows, columns in lanes: each element of B is read exactly once, at memory speed. 1 <= M <= 8 (more: done in groups of 8 rows, each of which reads B).
+// Few rows, columns in lanes: every element of B is read once, at memory speed, for groups of up to 8 rows of A
+// (more than 8 rows: every group reads B).
 // contract_rows(C, ldc, A, lda, B, ldb, M, N, K, mode = overwrite)
 //     C[m * ldc + n] (mode) sum_k A[m * lda + k] * B[k * ldb + n]      B: array [K][N], rows contiguous
 // contract_dot(C, ldc, A, lda, B, ldb, M, N, K, mode = overwrite)
 //     C[m * ldc + n] (mode) sum_k A[m * lda + k] * B[n * ldb + k]      B: array [N][K], rows contiguous
-//     C, A: planes [M][N], [M][K] of T (C written up to N rounded up to W<T>; padding of A is not used).
-//     B: float, bf16 or f16 with T = float; double with T = double. Exactly N x K elements of B are read. mode: overwrite, accumulate.
+//     C, A: planes [M][N] and [M][K] of T; C is written up to N rounded up to W<T>, A's padding is not used.
+//     B: float, bf16 or f16 with T = float; double with T = double. Exactly N x K elements are read.
+//     mode: overwrite or accumulate. Give C and A the leading dimension plane_ld: powers of two are slow.
 //
-// All of them are sequential; scratch slot 3 is theirs. Sums are in a fixed order that depends on the extents and the
-// machine's cache sizes, not on threads. They return Status: out_of_memory is possible where B or A must be packed.
+// All are sequential; scratch slot 3 is theirs. Sums are in a fixed order that depends on the extents and on
+// the machine's cache sizes, not on threads. They return Status: ok, or out_of_memory where A or B is copied.
 #pragma once
 #include "convert.hpp"
 #include "scratch.hpp"
@@ -30,12 +34,14 @@
 namespace bb {
 enum Mode : int { overwrite = 0, accumulate = 1, rescale = 2 };
 
-#define BB_CONTRACT(T, S)                                                                                                           \
-  Status contract(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, idx K, Mode mode = overwrite, \
-                  const T* scale = nullptr);
-#define BB_CONTRACT_FEW(T, S)                                                                                         \
-  Status contract_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, Mode mode = overwrite); \
-  Status contract_dot(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, Mode mode = overwrite);
+#define BB_CONTRACT(T, S)                                                                                  \
+  Status contract(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, idx K, \
+                  Mode mode = overwrite, const T* scale = nullptr);
+#define BB_CONTRACT_FEW(T, S)                                                                        \
+  Status contract_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, \
+                       Mode mode = overwrite);                                                       \
+  Status contract_dot(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K,  \
+                      Mode mode = overwrite);
 BB_CONTRACT(float, float)
 BB_CONTRACT(float, bf16)
 BB_CONTRACT(float, f16)

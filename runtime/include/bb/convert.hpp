@@ -1,12 +1,17 @@
 // convert.hpp: storage types of arrays and their conversion to and from the types that planes compute in.
 //
-// bf16, f16            16-bit storage types (struct { uint16_t bits; }); arrays of 16-bit floats are pointers to them.
-// to_float(x) from_float<S>(f)   one element; rounding to nearest even, overflow to infinity, NaN stays NaN (quiet)
-// load_as<T, S>(p)     vec<T> from W<T> consecutive elements of storage type S; load_as<T>(p, n, other = 0): the first n lanes
+// bf16, f16            16-bit storage types (struct { uint16_t bits; }); arrays of 16-bit floats are pointers
+// to them.
+// to_float(x) from_float<S>(f)   one element; rounding to nearest even, overflow to infinity, NaN stays NaN
+// (quiet)
+// load_as<T, S>(p)     vec<T> from W<T> consecutive elements of storage type S; load_as<T>(p, n, other = 0):
+// the first n lanes
 // store_as<T, S>(p, v) vec<T> to W<T> elements of S; store_as<T>(p, v, n): the first n lanes
 // cast<T, S>(x) and cast<S, T>(x)   one element, either way
-// Storage types S: float, double, bf16, f16, int8/16/32/64, uint8/16/32/64, bool (0 or 1; T to bool is x != 0).
-// double to float rounds to nearest even; T to integers truncates towards zero, and is undefined where the value does not fit.
+// Storage types S: float, double, bf16, f16, int8/16/32/64, uint8/16/32/64, bool (0 or 1; T to bool is x !=
+// 0).
+// double to float rounds to nearest even; T to integers truncates towards zero, and is undefined where the
+// value does not fit.
 #pragma once
 #include "vec.hpp"
 
@@ -27,7 +32,8 @@ BB_INLINE U pun(F x) {
 }
 // W<float> elements of 16 bits.
 typedef std::uint16_t halves __attribute__((vector_size(BB_VECTOR_BYTES / 2)));
-typedef std::uint16_t halves_unaligned __attribute__((vector_size(BB_VECTOR_BYTES / 2), aligned(2), may_alias));
+typedef std::uint16_t halves_unaligned
+    __attribute__((vector_size(BB_VECTOR_BYTES / 2), aligned(2), may_alias));
 typedef std::uint32_t words __attribute__((vector_size(BB_VECTOR_BYTES)));
 
 BB_INLINE vf widen_bf16(halves h) { return (vf)(__builtin_convertvector(h, words) << 16); }
@@ -45,8 +51,10 @@ BB_INLINE vf widen_f16_bits(halves h) {
 }
 BB_INLINE halves narrow_f16_bits(vf v) {
   words u = (words)v, sign = (u >> 16) & 0x8000, a = u & 0x7fffffff;
-  words normal = (a - (112u << 23) + 0xfff + ((a >> 13) & 1)) >> 13;  // carries into the exponent, up to infinity
-  // Adding 0.5 leaves the value in units of 2^-24 in the low bits, rounded to nearest even by the addition itself.
+  words normal =
+      (a - (112u << 23) + 0xfff + ((a >> 13) & 1)) >> 13;  // carries into the exponent, up to infinity
+  // Adding 0.5 leaves the value in units of 2^-24 in the low bits, rounded to nearest even by the addition
+  // itself.
   words denormal = (words)((vf)a + 0.5f) - 0x3f000000u;
   words nan = 0x7e00 | ((a >> 13) & 0x3ff);
   words r = a < 0x38800000u ? denormal : a >= 0x477ff000u ? words{} + 0x7c00 : normal;
@@ -54,7 +62,9 @@ BB_INLINE halves narrow_f16_bits(vf v) {
 }
 #if defined(BB_AVX512)
 BB_INLINE vf widen_f16(halves h) { return _mm512_cvtph_ps((__m256i)h); }
-BB_INLINE halves narrow_f16(vf v) { return (halves)_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+BB_INLINE halves narrow_f16(vf v) {
+  return (halves)_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 #elif defined(__AVX__) && defined(__F16C__)
 BB_INLINE vf widen_f16(halves h) { return _mm256_cvtph_ps((__m128i)h); }
 BB_INLINE halves narrow_f16(vf v) { return (halves)_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }

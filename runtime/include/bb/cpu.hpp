@@ -1,8 +1,15 @@
 // cpu.hpp: the tile library for CPUs. Each header's first comment is its reference.
 //
-// Compile kernels and runtime/native/*.cpp with the same flags:
-//   -std=c++20 -O3 -march=native -mprefer-vector-width=512 -fopenmp -fno-math-errno -ffp-contract=fast -fno-trapping-math
-// (never -ffast-math: infinities and NaN carry meaning), and link the objects of runtime/native into every kernel's library.
+// Flags of kernels and of runtime/native/*.cpp alike (vectors' sizes and their ABI depend on them):
+//   -std=c++20 -O3 -march=native -mprefer-vector-width=512 -fopenmp -fPIC
+//   -fno-math-errno -ffp-contract=fast -fno-trapping-math
+// Never -ffast-math: infinities and NaN carry meaning here. At -O1 and below no multiply-adds are formed, and
+// sin and cos
+// lose accuracy. With gcc 12, -Wall needs -Wno-maybe-uninitialized -Wno-uninitialized (its own AVX-512
+// headers).
+// The objects of runtime/native/contract_{float,double,rows,dot}.cpp are linked into every kernel's library.
+// They take 3 to 5 s
+// of compilation each, once per machine and compiler; a kernel that includes this header takes about 1 s.
 #pragma once
 #include "contract.hpp"
 #include "convert.hpp"

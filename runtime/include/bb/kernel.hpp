@@ -3,6 +3,8 @@
 // Array                  an array as a kernel gets it: a pointer, and the stride of each axis in elements (any sign, 0 too).
 // BB_EXPORT              a function that the library of a kernel shows
 // rounded<S>(v)          v rounded to the storage type S and back: f16, bf16, or float for a kernel that computes in double
+// loaded(n), stored(n)   with BB_COUNTING: count a move of n bytes; bbk_take_counts gives the counts and resets them.
+// workers(work, threads) how many threads so many operations are worth: one where starting others would take longer
 // contract_columns(C, ldc, A, am, ak, B, bn, bk, M, N, K, mode, scale)
 //     C[m * ldc + n] (mode) sum over k < K of A[m * am + k * ak] * B[n * bn + k * bk]: contractions with the columns of the result in
 //     lanes, for few rows. B is read once, as it lies, where bn == 1 or bk == 1, and else packed. `scale` (mode rescale) has a
@@ -14,11 +16,24 @@
 
 #define BB_EXPORT __attribute__((visibility("default")))
 
+#if defined(BB_COUNTING)
+#include <atomic>
+#endif
+
 namespace bb {
 struct Array {
   void* data;
   const idx* strides;
 };
+
+#if defined(BB_COUNTING)
+inline std::atomic<std::int64_t> counts[4];
+inline void loaded(idx bytes) { counts[0]++, counts[2] += bytes; }
+inline void stored(idx bytes) { counts[1]++, counts[3] += bytes; }
+#endif
+
+inline constexpr idx small_work = 1 << 18;
+BB_INLINE int workers(idx work, int threads) { return work < small_work ? 1 : threads; }
 
 template <class S>
 BB_INLINE vf rounded(vf v) {
@@ -76,3 +91,9 @@ inline Status contract_columns(T* C, idx ldc, const SA* A, idx am, idx ak, const
   return contract(C, ldc, a, a_stride, idx(1), b, b_stride, M, N, K, mode);
 }
 }  // namespace bb
+
+#if defined(BB_COUNTING)
+extern "C" BB_EXPORT void bbk_take_counts(std::int64_t* out) {
+  for (int i = 0; i < 4; i++) out[i] = bb::counts[i].exchange(0);
+}
+#endif

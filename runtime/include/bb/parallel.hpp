@@ -1,12 +1,13 @@
 // parallel.hpp: parallel maps.
 //
-// parallel_for(tasks, threads, f)   f(task, worker) for task = 0 .. tasks-1, started in that order (put the longest first), each by
-//                                   the next idle one of at most `threads` workers, 0 <= worker < threads. In one thread, with worker 0 and
-//                                   without OpenMP, if threads <= 1 or tasks <= 1. f returns void or an int: after a result other than 0 no further
-//                                   task is begun, and parallel_for returns one such result (else 0). Which worker runs a
-//                                   task is not determined: what a task computes must depend on `task` alone, and then
-//                                   results do not depend on the number of threads.
-// threads(n = 0)                    n if positive, else the number that OpenMP would use (OMP_NUM_THREADS).
+// parallel_for(tasks, threads, f)
+//     f(task, worker) for task = 0 .. tasks - 1, begun in that order (put the longest first), each by the next
+//     idle one of at most `threads` workers, 0 <= worker < threads. Without OpenMP, and worker = 0, if
+//     threads <= 1 or tasks <= 1. f returns void or an int: after a result other than 0 no further task is
+//     begun, and parallel_for returns one such result, else 0. Which worker runs a task is not determined: what
+//     a task computes must depend on `task` alone, and then results do not depend on the number of threads.
+// threads(n = 0)
+//     n if positive, else the number that OpenMP would use (OMP_NUM_THREADS).
 #pragma once
 #include <atomic>
 #include "vec.hpp"
@@ -49,7 +50,8 @@ inline int parallel_for(idx tasks, int threads, F&& f) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team)
   for (idx task = 0; task < tasks; task++) {
     if (status.load(std::memory_order_relaxed)) continue;
-    if (int failed = detail::status_of(f, task, omp_get_thread_num())) status.store(failed, std::memory_order_relaxed);
+    if (int failed = detail::status_of(f, task, omp_get_thread_num()))
+      status.store(failed, std::memory_order_relaxed);
   }
   result = status.load();
 #else

@@ -1,32 +1,38 @@
 // plane.hpp: local tiles ("planes"), their moves from and to arrays, and the loops over them.
 //
-// A plane is `outer` x `lanes` elements of T (float or double) at p[o * ld + l], ld a multiple of W<T> and >= lanes rounded up to W<T>
-// (plane_ld in scratch.hpp proposes one), p aligned to 64 bytes. Lanes between the valid ones and the next multiple of W<T> are
-// padding: they may be computed with, and are never stored to arrays.
+// A plane is `outer` x `lanes` elements of T (float or double) at p[o * ld + l]; ld is a multiple of W<T> and not
+// less than lanes rounded up to W<T> (plane_ld in scratch.hpp proposes one). Lanes between the valid ones and
+// the next multiple of W<T> are padding: they may be computed with, and are never stored to arrays.
 //
 // load_plane<T>(dst, ld, outer, lanes, src, outer_stride, lane_stride, valid_outer, valid_lanes, fill = 0)
-//     dst[o * ld + l] = (T)src[o * outer_stride + l * lane_stride] for o < valid_outer and l < valid_lanes, `fill` elsewhere in
-//     o < outer, l < lanes rounded up to W<T>. src: pointer to any storage type of convert.hpp; strides in elements, any sign, 0 too.
-//     valid_* may be larger than outer, lanes, or <= 0. Reads no element outside the valid ones. Fast where lane_stride == 1
-//     (rows are copied), outer_stride == 1 (W x W transposes) or lane_stride == 0; else element by element.
+//     dst[o * ld + l] = (T)src[o * outer_stride + l * lane_stride] for o < valid_outer and l < valid_lanes;
+//     `fill` elsewhere in o < outer, l < lanes rounded up to W<T>. src: pointer to any storage type of
+//     convert.hpp; strides in elements, any sign, 0 too. valid_* may exceed outer and lanes, or be <= 0.
+//     Reads no element but the valid ones. Fast with lane_stride == 1 (rows are copied), outer_stride == 1
+//     (W x W transposes) and lane_stride == 0; else element by element.
 // store_plane<T>(dst, outer_stride, lane_stride, src, ld, valid_outer, valid_lanes)
-//     dst[o * outer_stride + l * lane_stride] = (S)src[o * ld + l] for o < valid_outer, l < valid_lanes. Writes nothing else.
-// load_vector<T>(dst, n, src, stride, valid, fill = 0)    dst[i] = (T)src[i * stride], i < valid; `fill` up to n rounded up to W<T>
-// store_vector<T>(dst, stride, src, valid)                dst[i * stride] = (S)src[i], i < valid
-// fill_plane<T>(dst, ld, outer, lanes, x)                 lanes rounded up to W<T>
-// copy_plane<T>(dst, ld, src, src_ld, outer, lanes)       lanes rounded up to W<T>; no overlap
-// transpose_plane<T>(dst, ld, src, src_ld, outer, lanes)  dst[l * ld + o] = src[o * src_ld + l] for o < outer, l < lanes; zero in
-//                                                         dst's padding up to outer rounded up to W<T>
+//     dst[o * outer_stride + l * lane_stride] = (S)src[o * ld + l] for o < valid_outer, l < valid_lanes. Writes
+//     nothing else.
+// load_vector<T>(dst, n, src, stride, valid, fill = 0)   dst[i] = (T)src[i * stride], i < valid; `fill` up to n
+//                                                        rounded up to W<T>
+// store_vector<T>(dst, stride, src, valid)               dst[i * stride] = (S)src[i], i < valid
+// fill_plane<T>(dst, ld, outer, lanes, x)                lanes rounded up to W<T>
+// copy_plane<T>(dst, ld, src, src_ld, outer, lanes)      lanes rounded up to W<T>; no overlap
+// transpose_plane<T>(dst, ld, src, src_ld, outer, lanes) dst[l * ld + o] = src[o * src_ld + l], o < outer and
+//                                                        l < lanes; zero in dst's padding lanes
 //
 // Sweeps. T is float unless given; lambdas end in BB_BODY (always inlined).
-// sweep<T>(outer, lanes, body)                       body(o, l) for every vector position: l = 0, W, 2W, ... < lanes
-// sweep_lanes<NR, T>(outer, lanes, init, body, done) reductions over o, one result per lane ("vertical"), in groups of up to 4
-//     vectors: vec<T> acc[NR]; init(l, acc); body(o, l, acc) for o = 0 .. outer-1; done(l, acc). acc lives in registers.
-// sweep_outer<NR, T>(outer, lanes, init, body, merge, done)  reductions over lanes, one result per o ("horizontal"):
-//     init(o, acc), body(o, l, n, acc) for l = 0, W, ...; done(o, acc), then sum(acc[i]) or hmax(acc[i]) gives the scalar.
-//     `lanes` is the exact number of valid lanes: n is `whole` or, in the last vector, the number that is valid there:
-//     acc[0] += keep(x, n, 0.f). body is called with up to 4 independent acc, all from init (so init must give the neutral
-//     element); merge(acc, other) unites two of them.
+// sweep<T>(outer, lanes, body)
+//     body(o, l) for every vector position: l = 0, W, 2W, ... < lanes
+// sweep_lanes<NR, T>(outer, lanes, init, body, done)
+//     reductions over o, one result per lane ("vertical"), in groups of 4, 2, 1 vectors. vec<T> acc[NR]:
+//     init(l, acc); body(o, l, acc) for o = 0 .. outer - 1; done(l, acc). acc stays in registers.
+// sweep_outer<NR, T>(outer, lanes, init, body, merge, done)
+//     reductions over lanes, one result per o ("horizontal"). init(o, acc); body(o, l, n, acc) for l = 0, W, ...;
+//     done(o, acc), where sum(acc[i]) or hmax(acc[i]) gives the scalar. `lanes` is the exact number of valid
+//     lanes: n (take it as `auto`) is `whole` or, in the last vector, how many lanes are valid there:
+//     acc[0] += keep(x, n, 0.f). body works on 4 independent acc in turn, all from init (which must give the
+//     neutral element); merge(acc, other) unites two of them.
 #pragma once
 #include "convert.hpp"
 #include "scratch.hpp"
@@ -35,7 +41,8 @@ namespace bb {
 namespace detail {
 BB_INLINE idx clamp(idx n, idx low, idx high) { return n < low ? low : n > high ? high : n; }
 
-// Rows [o, o + W) x lanes [l, l + W) of a plane from an array whose outer stride is 1: `rows` x `count` of them are valid.
+// Rows [o, o + W) x lanes [l, l + W) of a plane from an array whose outer stride is 1: `rows` x `count` of
+// them are valid.
 template <class T, class S>
 BB_INLINE void load_square(T* dst, idx ld, const S* src, idx lane_stride, idx rows, idx count, T fill) {
   constexpr int w = W<T>;
@@ -46,7 +53,8 @@ BB_INLINE void load_square(T* dst, idx ld, const S* src, idx lane_stride, idx ro
     BB_UNROLL for (int i = 0; i < w; i++) store(dst + i * ld, r[i]);
     return;
   }
-  for (int i = 0; i < w; i++) r[i] = i < count ? load_as<T>(src + i * lane_stride, rows, fill) : splat<T>(fill);
+  for (int i = 0; i < w; i++)
+    r[i] = i < count ? load_as<T>(src + i * lane_stride, rows, fill) : splat<T>(fill);
   transpose(r);
   for (int i = 0; i < w && i < rows; i++) store(dst + i * ld, r[i]);
 }
@@ -79,8 +87,9 @@ inline void copy_plane(T* dst, idx ld, const T* src, idx src_ld, idx outer, idx 
 }
 
 template <class T, class S>
-inline __attribute__((noinline)) void load_plane(T* dst, idx ld, idx outer, idx lanes, const S* src, idx outer_stride, idx lane_stride,
-                                                 idx valid_outer, idx valid_lanes, T fill = 0) {
+inline __attribute__((noinline)) void load_plane(T* dst, idx ld, idx outer, idx lanes, const S* src,
+                                                 idx outer_stride, idx lane_stride, idx valid_outer,
+                                                 idx valid_lanes, T fill = 0) {
   constexpr idx w = W<T>;
   lanes = round_up(lanes, w);
   const idx rows = detail::clamp(valid_outer, 0, outer), count = detail::clamp(valid_lanes, 0, lanes);
@@ -106,7 +115,9 @@ inline __attribute__((noinline)) void load_plane(T* dst, idx ld, idx outer, idx 
   } else if (outer_stride == 1) {
     for (idx l = 0; l < lanes; l += w)
       for (idx o = 0; o < rows; o += w)
-        if (l < count) detail::load_square(dst + o * ld + l, ld, src + o + l * lane_stride, lane_stride, rows - o, count - l, fill);
+        if (l < count)
+          detail::load_square(dst + o * ld + l, ld, src + o + l * lane_stride, lane_stride, rows - o,
+                              count - l, fill);
         else
           for (idx i = o; i < rows && i < o + w; i++) store(dst + i * ld + l, splat<T>(fill));
   } else {
@@ -119,8 +130,8 @@ inline __attribute__((noinline)) void load_plane(T* dst, idx ld, idx outer, idx 
 }
 
 template <class T, class S>
-inline __attribute__((noinline)) void store_plane(S* dst, idx outer_stride, idx lane_stride, const T* src, idx ld, idx valid_outer,
-                                                  idx valid_lanes) {
+inline __attribute__((noinline)) void store_plane(S* dst, idx outer_stride, idx lane_stride, const T* src,
+                                                  idx ld, idx valid_outer, idx valid_lanes) {
   constexpr idx w = W<T>;
   if (lane_stride == 1) {
     for (idx o = 0; o < valid_outer; o++) {
@@ -133,10 +144,12 @@ inline __attribute__((noinline)) void store_plane(S* dst, idx outer_stride, idx 
   } else if (outer_stride == 1) {
     for (idx l = 0; l < valid_lanes; l += w)
       for (idx o = 0; o < valid_outer; o += w)
-        detail::store_square(dst + o + l * lane_stride, lane_stride, src + o * ld + l, ld, valid_outer - o, valid_lanes - l);
+        detail::store_square(dst + o + l * lane_stride, lane_stride, src + o * ld + l, ld, valid_outer - o,
+                             valid_lanes - l);
   } else {
     for (idx o = 0; o < valid_outer; o++)
-      for (idx l = 0; l < valid_lanes; l++) dst[o * outer_stride + l * lane_stride] = cast<S>(src[o * ld + l]);
+      for (idx l = 0; l < valid_lanes; l++)
+        dst[o * outer_stride + l * lane_stride] = cast<S>(src[o * ld + l]);
   }
 }
 
@@ -185,7 +198,8 @@ BB_INLINE void sweep_outer(idx outer, idx lanes, Init init, Body body, Merge mer
     vec<T> acc[4][NR];
     BB_UNROLL for (int g = 0; g < 4; g++) init(o, acc[g]);
     idx l = 0;
-    for (; l + 4 * w <= lanes; l += 4 * w) BB_UNROLL for (int g = 0; g < 4; g++) body(o, l + g * w, whole, acc[g]);
+    for (; l + 4 * w <= lanes; l += 4 * w)
+      BB_UNROLL for (int g = 0; g < 4; g++) body(o, l + g * w, whole, acc[g]);
     for (; l + w <= lanes; l += w) body(o, l, whole, acc[0]);
     if (l < lanes) body(o, l, lanes - l, acc[1]);
     merge(acc[0], acc[1]);

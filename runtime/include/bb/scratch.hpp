@@ -1,13 +1,15 @@
 // scratch.hpp: the local tier's memory.
 //
-// scratch<T>(n, slot = 0)   n elements of T for the calling thread, aligned to 64 bytes (4096 in fact), on huge pages where the
-//                           system gives them. The block of a (thread, slot) grows, is kept for later calls and is freed when
-//                           the thread ends. The contents are undefined, and a later call with the same slot and a larger n
-//                           invalidates the pointer: take everything that a kernel needs in ONE call. Slots 0..2 are the
-//                           caller's; slot 3 belongs to contract. nullptr if there is no memory.
-// plane_ld<T>(lanes)        the leading dimension (in elements) that a plane of `lanes` lanes should have: a multiple of
-//                           W<T>, and beyond 256 bytes an odd number of cache lines, so that rows spread over the cache's sets.
-// Status                    what a kernel returns: ok = 0, out_of_memory = 1.
+// scratch<T>(n, slot = 0)
+//     n elements of T for the calling thread, aligned to 64 bytes, on huge pages where the system gives them;
+//     nullptr if there is no memory. The block of a (thread, slot) grows, is kept for later calls and freed when
+//     the thread ends. Contents are undefined, and a later call with the same slot and a larger n invalidates
+//     the pointer: take all that a kernel needs in ONE call. Slots 0..2 are the caller's, slot 3 is contract's.
+// plane_ld<T>(lanes)
+//     the leading dimension, in elements, to give a plane: a multiple of W<T>, and beyond 256 bytes an odd number
+//     of cache lines, so that rows spread over the sets of the cache.
+// Status
+//     what a kernel returns: ok = 0, out_of_memory = 1.
 #pragma once
 #include <cstdlib>
 #include "vec.hpp"
@@ -45,7 +47,8 @@ struct Arena {
     std::size_t unit = bytes > page / 2 ? page : small, want = (bytes + unit - 1) / unit * unit;
     release();
 #if defined(__linux__)
-    // One huge page more than asked, then the unaligned ends go back: huge pages need alignment to their size.
+    // One huge page more than asked, then the unaligned ends go back: huge pages need alignment to their
+    // size.
     std::size_t room = unit == page ? want + page : want;
     void* got = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (got == MAP_FAILED) return nullptr;
@@ -65,7 +68,8 @@ struct Arena {
     return memory;
   }
 };
-inline thread_local Arena arenas[4];
+// Of default visibility: the libraries of a process share them.
+inline thread_local Arena arenas[4] __attribute__((visibility("default")));
 }  // namespace detail
 
 template <class T>

@@ -1,24 +1,25 @@
 // vec.hpp: vectors of one machine register and what moves them.
 //
-// vec<T>            T in {float, double}: W<T> lanes, 64 bytes with AVX-512, 32 with AVX, else 16 (SSE2, NEON). Built on vector
-//                   extensions: + - * / and comparisons work lane by lane, also with a scalar on one side (`v * 2.f`).
-// index<T>          vector of W<T> integers as wide as T (int32 for float, int64 for double): the type of comparisons (0 / -1).
-// idx               signed 64-bit extent, stride or position; all strides count elements.
+// vec<T>          T float or double: W<T> lanes; 64 bytes with AVX-512, 32 with AVX, else 16 (SSE2, NEON). Vector
+//                 extensions: + - * / and comparisons go lane by lane, also with a scalar on one side (v * 2.f).
+// index<T>        W<T> integers as wide as T (int32 for float, int64 for double); comparisons give it: 0 or -1.
+// idx             signed 64-bit extent, stride or position. All strides count elements.
 //
-// load(p)           W elements, any alignment          load(p, n, other=0)   the first n lanes (n <= 0: none, n >= W: all);
-// store(p, v)       idem                                                     no byte beyond them is touched, the rest is `other`
-// store(p, v, n)    the first n lanes                  stream(p, v)          past the caches; p aligned to a vector
-// fence()           after a thread's last stream()     prefetch<L>(p)        L = 1 or 2: into that cache level
-// splat<T>(x)       x in every lane                    iota<T>()             index vector 0, 1, 2, ...
-// select(m, a, b)   m ? a : b, m an index<T>           first<T>(n)           mask (index<T>): lanes below n
-// keep(v, n, x)     v with lanes from n on replaced by x; keep(v, whole, x) is v
-// max(a, b)         a > b ? a : b: b if either is NaN  max_nan(a, b)         NaN if either is NaN (numpy.maximum)
-// min(a, b)         a < b ? a : b: b if either is NaN  min_nan(a, b)         idem (numpy.minimum)
-// sum(v) hmax(v) hmin(v)   across lanes, in a fixed tree order; hmax_nan, hmin_nan give NaN if any lane is
-// transpose(r)      vec<T> r[W]: r[i][j] <-> r[j][i]
-// as_index(v)       to integers, towards zero          as_float<T>(i)        integers to T
-// bits_of(v)        reinterpret as index<T>            from_bits<T>(i)       and back
-// max, min, max_nan, min_nan, select also take two scalars.
+// load(p)         W elements, any alignment
+// load(p, n, other = 0)   the first n lanes, `other` in the rest; n <= 0: none, n >= W: all. Touches no byte more.
+// store(p, v)     W elements, any alignment; store(p, v, n): the first n lanes, touches no byte more
+// stream(p, v)    past the caches; p aligned to a vector. fence() after a thread's last stream()
+// prefetch<L>(p)  into cache level L = 1 (default) or 2
+// splat<T>(x)     x in every lane                  iota<T>()        index vector 0, 1, 2, ...
+// select(m, a, b) m ? a : b, m an index<T>         first<T>(n)      mask (index<T>): lanes below n
+// keep(v, n, x)   v with x in the lanes from n on; keep(v, whole, x) is v
+// max(a, b)       a > b ? a : b; b if either is NaN    max_nan(a, b)   NaN if either is NaN (numpy.maximum)
+// min(a, b)       a < b ? a : b; b if either is NaN    min_nan(a, b)   NaN if either is NaN (numpy.minimum)
+// sum(v) hmax(v) hmin(v)   across lanes, in a fixed tree order; hmax_nan, hmin_nan give NaN if any lane is NaN
+// transpose(r)    vec<T> r[W]: r[i][j] <-> r[j][i]
+// as_index(v)     to integers, towards zero        as_float<T>(i)   integers to T
+// bits_of(v)      reinterpret as index<T>          from_bits<T>(i)  and back
+// max, min, max_nan, min_nan, select also take scalars.
 //
 // Vectors never cross a function that is not inlined: their ABI depends on the target flags.
 #pragma once
@@ -37,7 +38,8 @@
 #endif
 
 #define BB_INLINE inline __attribute__((always_inline))
-#define BB_BODY __attribute__((always_inline))  // after the parameters of a lambda: [&](idx o, idx l) BB_BODY { ... }
+#define BB_BODY \
+  __attribute__((always_inline))  // after the parameters of a lambda: [&](idx o, idx l) BB_BODY { ... }
 #if defined(__clang__)
 #define BB_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -294,8 +296,7 @@ template <int S, class V>
 BB_INLINE void exchanges(V* r) {
   constexpr int w = W<element<V>>;
   if constexpr (S > 0) {
-    BB_UNROLL for (int i = 0; i < w; i++)
-      if (!(i & S)) exchange<S>(r[i], r[i + S]);
+    BB_UNROLL for (int i = 0; i < w; i++) if (!(i & S)) exchange<S>(r[i], r[i + S]);
     exchanges<S / 2>(r);
   }
 }
@@ -325,7 +326,8 @@ BB_INLINE auto hmin_nan(V v) {
 template <class V>
 BB_INLINE void transpose(V* r) {
 #if defined(BB_AVX512)
-  if constexpr (std::is_same_v<detail::element<V>, float>) {  // unpacks stay inside 128-bit lanes and need no index vectors
+  if constexpr (std::is_same_v<detail::element<V>,
+                               float>) {  // unpacks stay inside 128-bit lanes and need no index vectors
     vf t[16];
     BB_UNROLL for (int i = 0; i < 16; i += 4) {
       __m512 a = _mm512_unpacklo_ps(r[i], r[i + 1]), b = _mm512_unpackhi_ps(r[i], r[i + 1]);
@@ -337,7 +339,8 @@ BB_INLINE void transpose(V* r) {
     }
     BB_UNROLL for (int i = 0; i < 4; i++) {
       __m512 a = _mm512_shuffle_f32x4(t[i], t[i + 4], 0x88), b = _mm512_shuffle_f32x4(t[i], t[i + 4], 0xdd);
-      __m512 c = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0x88), d = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0xdd);
+      __m512 c = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0x88),
+             d = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0xdd);
       r[i] = _mm512_shuffle_f32x4(a, c, 0x88);
       r[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
       r[i + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);

@@ -1,0 +1,130 @@
+// Every move and contraction on small shapes, with each array flush against a page that may not be touched,
+// at its end and then at
+// its beginning. Prints one line and returns 1 at the first wrong result; a touch outside an array ends the
+// process.
+#include <sys/mman.h>
+#include <unistd.h>
+#include <bb/cpu.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace bb;
+
+namespace {
+template <class T>
+struct Guarded {
+  char* memory;
+  std::size_t size;
+  T* data;
+
+  Guarded(idx n, bool at_end) {
+    const std::size_t page = sysconf(_SC_PAGESIZE), bytes = n * sizeof(T),
+                      room = (bytes + page - 1) / page * page + (n == 0) * page;
+    size = room + 2 * page;
+    memory = (char*)mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + page, room, PROT_READ | PROT_WRITE)) std::abort();
+    data = (T*)(memory + page + (at_end ? room - bytes : 0));
+  }
+  ~Guarded() { munmap(memory, size); }
+  Guarded(const Guarded&) = delete;
+};
+
+unsigned seed = 1;
+int random(int n) {
+  seed = seed * 1664525u + 1013904223u;
+  return (int)((seed >> 8) % (unsigned)n);
+}
+template <class S>
+S number() {
+  return cast<S>((float)(random(17) - 8));
+}
+
+int check(bool good, const char* what, idx a, idx b, idx c) {
+  if (good) return 0;
+  std::printf("%s is wrong for %td, %td, %td\n", what, a, b, c);
+  std::exit(1);
+}
+
+template <class T, class S>
+void moves(bool at_end) {
+  for (int trial = 0; trial < 60; trial++) {
+    const idx outer = 1 + random(40), lanes = 1 + random(40), rows = random((int)outer + 1),
+              count = random((int)lanes + 1);
+    const idx ld = round_up(lanes, W<T>), kind = trial % 3;
+    const idx os = kind == 0 ? count : kind == 1 ? 1 : 2 * count, ls = kind == 0 ? 1 : kind == 1 ? rows : 2;
+    const idx size = rows && count ? (rows - 1) * os + (count - 1) * ls + 1 : 0;
+    Guarded<S> array(size, at_end), back(size, at_end);
+    Guarded<T> plane(outer * ld, at_end);
+    for (idx i = 0; i < size; i++) array.data[i] = number<S>(), back.data[i] = array.data[i];
+    load_plane<T>(plane.data, ld, outer, lanes, array.data, os, ls, rows, count, T(9));
+    for (idx o = 0; o < outer; o++)
+      for (idx l = 0; l < ld; l++)
+        check(plane.data[o * ld + l] == (o < rows && l < count ? cast<T>(array.data[o * os + l * ls]) : T(9)),
+              "load_plane", outer, lanes, kind);
+    store_plane<T>(back.data, os, ls, plane.data, ld, rows, count);
+    check(std::memcmp(back.data, array.data, size * sizeof(S)) == 0, "store_plane", outer, lanes, kind);
+  }
+}
+
+template <class T, class S>
+void contractions(bool at_end) {
+  for (int trial = 0; trial < 60; trial++) {
+    const idx M = 1 + random(16), lanes = 1 + random(70), K = 1 + random(20), ld = round_up(lanes, W<T>),
+              kind = trial % 3;
+    const idx am = kind == 0 ? K : kind == 1 ? 1 : 2 * K, ak = kind == 0 ? 1 : kind == 1 ? M : 2;
+    Guarded<S> a((M - 1) * am + (K - 1) * ak + 1, at_end);
+    Guarded<T> b((K - 1) * ld + lanes, at_end), c(M * ld, at_end);
+    for (idx i = 0; i < (M - 1) * am + (K - 1) * ak + 1; i++) a.data[i] = number<S>();
+    for (idx i = 0; i < (K - 1) * ld + lanes; i++) b.data[i] = number<T>();
+    check(contract(c.data, ld, a.data, am, ak, b.data, ld, M, lanes, K) == ok, "status", M, lanes, K);
+    for (idx m = 0; m < M; m++)
+      for (idx l = 0; l < lanes; l++) {
+        T sum = 0;
+        for (idx k = 0; k < K; k++) sum += cast<T>(a.data[m * am + k * ak]) * b.data[k * ld + l];
+        check(c.data[m * ld + l] == sum, "contract", M, lanes, K);
+      }
+  }
+}
+template <class T, class S>
+void few(bool at_end) {
+  for (int trial = 0; trial < 60; trial++) {
+    const idx M = 1 + random(9), N = 1 + random(50), K = 1 + random(50), ldc = round_up(N, W<T>);
+    const bool dot = trial % 2;
+    Guarded<T> a(M * K, at_end), c(M * ldc, at_end);
+    Guarded<S> b(N * K, at_end);
+    for (idx i = 0; i < M * K; i++) a.data[i] = number<T>();
+    for (idx i = 0; i < N * K; i++) b.data[i] = number<S>();
+    if (dot) contract_dot(c.data, ldc, a.data, K, b.data, K, M, N, K);
+    else contract_rows(c.data, ldc, a.data, K, b.data, N, M, N, K);
+    for (idx m = 0; m < M; m++)
+      for (idx n = 0; n < N; n++) {
+        T sum = 0;
+        for (idx k = 0; k < K; k++) sum += a.data[m * K + k] * cast<T>(b.data[dot ? n * K + k : k * N + n]);
+        check(c.data[m * ldc + n] == sum, dot ? "contract_dot" : "contract_rows", M, N, K);
+      }
+  }
+}
+}  // namespace
+
+int main() {
+  for (bool at_end : {true, false}) {
+    moves<float, float>(at_end);
+    moves<float, bf16>(at_end);
+    moves<float, std::int32_t>(at_end);
+    moves<double, double>(at_end);
+    moves<double, float>(at_end);
+    contractions<float, float>(at_end);
+    contractions<float, f16>(at_end);
+    contractions<double, double>(at_end);
+    few<float, float>(at_end);
+    few<float, bf16>(at_end);
+    few<double, double>(at_end);
+  }
+  std::atomic<idx> total{0};
+  parallel_for(100, 2, [&](idx task, int) {
+    float* p = scratch<float>(1000 + task);
+    p[task] = (float)task;
+    total += (idx)p[task];
+  });
+  return check(total == 4950, "parallel_for", 100, 2, total);
+}

@@ -1,0 +1,110 @@
+"""Builds of the tile library and its drivers, shared by the processes of a test run."""
+
+import ctypes
+import fcntl
+import functools
+import os
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NATIVE = ROOT / "runtime" / "native"
+DRIVERS = ROOT / "test" / "native"
+FLAGS = [
+    "-std=c++20",
+    "-fopenmp",
+    "-fno-math-errno",
+    "-ffp-contract=fast",
+    "-fno-trapping-math",
+    "-fPIC",
+    f"-I{ROOT / 'runtime' / 'include'}",
+]
+# gcc 12 takes the undefined operands of its own AVX-512 intrinsics for uninitialised variables.
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-maybe-uninitialized", "-Wno-uninitialized"]
+TARGETS = {
+    "native": ["-O3", "-march=native", "-mprefer-vector-width=512"],
+    "avx2": ["-O2", "-mavx2", "-mfma", "-mf16c"],
+    "baseline": ["-O2"],
+    "sanitized": ["-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+}
+
+
+@functools.cache
+def processor_flags() -> frozenset[str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return frozenset()
+    lines = [line for line in text.splitlines() if line.startswith("flags")]
+    return frozenset(lines[0].split()) if lines else frozenset()
+
+
+def require(target: str) -> None:
+    """Skip where the compiler or the processor lacks what the target needs."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    if target == "avx2" and not {"avx2", "fma", "f16c"} <= processor_flags():
+        pytest.skip("this processor has no AVX2")
+
+
+def compile_source(source: Path, output: Path, flags: list[str]) -> None:
+    command = ["g++", *FLAGS, *WARNINGS, *flags, "-c", str(source), "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+def build(target: str, driver: str, folder: Path) -> Path:
+    """A driver with the library for one target: a shared library, of tile_bounds a program."""
+    require(target)
+    folder = folder / f"tile-library-{target}"
+    folder.mkdir(exist_ok=True)
+    product = folder / (f"{driver}.so" if driver == "tile_library" else driver)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if product.exists():
+            return product
+        flags = TARGETS[target]
+        sources = [DRIVERS / f"{driver}.cpp", *sorted(NATIVE.glob("*.cpp"))]
+        objects = {source: folder / f"{source.stem}.o" for source in sources}
+        missing = [source for source, output in objects.items() if not output.exists()]
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(lambda source: compile_source(source, objects[source], flags), missing))
+        kind = ["-shared"] if product.suffix == ".so" else []
+        partial = product.with_suffix(".partial")
+        link = ["g++", *FLAGS, *flags, *kind, *map(str, objects.values()), "-o", str(partial)]
+        subprocess.run(link, check=True)
+        os.replace(partial, product)
+    return product
+
+
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this test run see."""
+    base = factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+class Library:
+    """A driver's functions; arrays are passed as pointers to their first element, integers as extents."""
+
+    def __init__(self, path: Path):
+        self._library = ctypes.CDLL(str(path))
+        self.lanes = {"f32": self._library.lanes_f32(), "f64": self._library.lanes_f64()}
+
+    def __call__(self, name: str, *arguments: object) -> int:
+        return getattr(self._library, name)(*map(_argument, arguments))
+
+
+def _argument(value: object) -> object:
+    if isinstance(value, float):
+        return ctypes.c_float(value)
+    if isinstance(value, bool) or value is None:
+        raise TypeError("neither is an argument of the drivers")
+    if hasattr(value, "__array_interface__"):
+        return ctypes.c_void_p(value.__array_interface__["data"][0])
+    if isinstance(value, ctypes._SimpleCData):
+        return value
+    return ctypes.c_ssize_t(int(value))  # type: ignore[call-overload]
