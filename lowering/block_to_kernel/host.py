@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr, f64, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -221,7 +221,8 @@ class _HostLowering:
         body = Block()
         entry.add_op(kernel.ParallelOp(grid, Region(body)))
         layouts = Layouts.of(ops, lanes)
-        NestLowering(self.dims, layouts, places, body).lower([*prefix, *inner], body, tuple(grid))
+        lowering = NestLowering(self.dims, layouts, places, body, _computes_in_double(ops))
+        lowering.lower([*prefix, *inner], body, tuple(grid))
 
     def _results(
         self, ops: Sequence[Operation], views: Sequence[block.ViewOp]
@@ -308,6 +309,18 @@ class _HostLowering:
                 if isinstance(value.type, kernel.TileType):
                     used.update(value.type.dims)
         return {name: dim for name, dim in self.dims.items() if name in used}
+
+
+def _computes_in_double(ops: Sequence[Operation]) -> bool:
+    """Whether some local item is of f64, or of integers that f32 would round."""
+    types = {
+        block.element_type_of(value.type)
+        for op in ops
+        for inner in op.walk()
+        for value in inner.results
+        if block.is_local(value.type)
+    }
+    return any(type in (f64, i32) for type in types)
 
 
 def _only_nest(ops: Sequence[Operation]) -> block.MapOp | None:

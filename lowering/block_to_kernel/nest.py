@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, Float64Type
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
@@ -59,6 +59,8 @@ class NestLowering:
     layouts: Layouts
     places: dict[SSAValue, list[Place]]
     tiles: Block
+    double: bool = False
+    """Whether the kernel computes in f64; else it computes in f32, of which 16-bit floats are a part."""
     _tile_of: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     _accumulators: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Tiles that the operation that makes a value adds it to, instead of writing it to one of its own."""
@@ -152,9 +154,7 @@ class NestLowering:
             broadcast = user.rhs if self.layouts.orientation is Lanes.Rows else user.lhs
             if value is not broadcast and self.layouts.orientation is Lanes.Rows:
                 return False
-            if block.element_type_of(value.type) != user.accumulator:
-                return False
-        return True
+        return isinstance(block.element_type_of(value.type), Float64Type) == self.double
 
     def _store(self, op: block.StoreOp, scope: _Scope) -> None:
         item = op.source.type

@@ -102,8 +102,12 @@ class KernelEmitter:
         over = "".join(f"[{comment_text(dim)}]" for dim in op.dim_names)
         lines = [f"// {over} in parallel"] if over else []
         lines += room
+        workers = "1"
+        if loops:
+            lines.append(f"const bb::idx work = {self._work(op)};")
+            workers = "bb::workers(work, threads)"
         lines.append(
-            f"const int status = bb::parallel_for({tasks}, threads, [&](bb::idx task, int) -> int {{"
+            f"const int status = bb::parallel_for({tasks}, {workers}, [&](bb::idx task, int) -> int {{"
         )
         inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
         if loops:
