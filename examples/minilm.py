@@ -25,7 +25,9 @@ from typing import Any
 
 import bb
 import numpy as np
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.compile_errors import HostCompilerError
+from bb.runtime.executable import Executable, Prepared, compile_all
+from bb.runtime.settings import SettingError
 from minilm_model import (
     Array,
     Batch,
@@ -58,8 +60,8 @@ def programs(config: Config, length: int | None = None) -> ModuleOp:
     encoder_layer(x, keep, ...): r = layer_norm(x + attention(x)), out = layer_norm(r + gelu(r w_up) w_down)
     pool(x, keep) = mean of x over the tokens to keep, scaled to length 1
 
-    A length that the compiler knows makes all keys of a sentence one block, so that the softmax needs no running
-    maximum, and gives loops fixed trip counts: a few percent less time, for a compilation a length.
+    A length that the compiler knows makes all keys of a sentence one block, so that the softmax needs no
+    running maximum, and gives loops fixed trip counts: a few percent less time, for a compilation a length.
 
     x, words [B, S, D]; places [S, D]; keep [B, S], false for padding; gamma, beta [D]; more: `layer_shapes`.
     """
@@ -114,29 +116,32 @@ def programs(config: Config, length: int | None = None) -> ModuleOp:
 
 
 class Encoder:
-    """The compiled encoder: kernels for each length, or for all, that layers and batches of any size share."""
+    """The compiled encoder: kernels for each length, or for all, shared by layers and batches of any size."""
 
     def __init__(self, model: Model, threads: int | None = None, *, any_length: bool = False):
         self._model = model
         self._threads = threads
         self._any_length = any_length
         self.libraries: dict[int | None, dict[str, Executable]] = {}
+        self._layers: dict[int | None, list[Prepared]] = {}
 
-    def compiled(self, length: int) -> dict[str, Executable]:
-        """The programs for a length by name, compiled when they are first asked for."""
+    def compiled(self, length: int) -> tuple[dict[str, Executable], list[Prepared]]:
+        """The programs for a length, compiled when first asked for, and the layers with their weights."""
         known = None if self._any_length else length
         if known not in self.libraries:
-            self.libraries[known] = compile_all(programs(self._model.config, known))
-        return self.libraries[known]
+            library = self.libraries[known] = compile_all(programs(self._model.config, known))
+            layer = library["encoder_layer"]
+            self._layers[known] = [layer.prepare(**weights) for weights in self._model.layers]
+        return self.libraries[known], self._layers[known]
 
     def __call__(self, ids: Array, keep: Array) -> Array:
         model, threads = self._model, self._threads
-        run = self.compiled(ids.shape[1])
+        library, layers = self.compiled(ids.shape[1])
         places = model.places[: ids.shape[1]]
-        x = run["embed"](model.words[ids], places, model.gamma, model.beta, threads=threads)
-        for weights in model.layers:
-            x = run["encoder_layer"](x, keep, threads=threads, **weights)
-        return np.asarray(run["pool"](x, keep, threads=threads))
+        x = library["embed"](model.words[ids], places, model.gamma, model.beta, threads=threads)
+        for layer in layers:
+            x = layer(x, keep, threads=threads)
+        return np.asarray(library["pool"](x, keep, threads=threads))
 
 
 def numpy_encoder(model: Model, dtype: type[np.floating[Any]]) -> Encode:
@@ -242,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report(
             model_directory(), chosen.sentences, chosen.threads, chosen.repeat, any_length=chosen.any_length
         )
-    except (ModelError, OSError) as error:
+    except (ModelError, HostCompilerError, SettingError, OSError) as error:
         print(f"minilm: error: {error}", file=sys.stderr)
         return 1
 
