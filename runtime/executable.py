@@ -134,6 +134,8 @@ class Executable:
         """The program as kernels."""
         self.function = select_function(self.module, options.entry)
         self._plan: Plan = plan_of(self.module, self.function)
+        # Once, for a program's attributes take longer to read than a small kernel takes to run.
+        self._argument_names = tuple(argument.name for argument in arguments_of(self.function))
 
     @property
     def source(self) -> str:
@@ -146,7 +148,7 @@ class Executable:
     @property
     def argument_names(self) -> list[str]:
         """The names of the arguments, in order."""
-        return [argument.name for argument in arguments_of(self.function)]
+        return list(self._argument_names)
 
     def __call__(
         self, *arrays: object, out: object = None, threads: int | None = None, **named: object
