@@ -1,8 +1,8 @@
 """Blockbuster: a compiler that fuses whole-array inference programs into a few block programs.
 
-``bb.parse`` reads a program, ``bb.PassPipeline`` changes it, ``bb.run`` executes it, ``bb.equivalent``
-compares two; ``bb.array`` and ``bb.block`` hold the operations, ``bb.ArrayFunction`` and ``bb.BlockFunction``
-build programs from Python.
+``bb.parse`` reads a program, ``bb.PassPipeline`` changes it, ``bb.run`` executes it, ``bb.compile`` makes
+something of it that can be called many times, ``bb.equivalent`` compares two; ``bb.array`` and ``bb.block``
+hold the operations, ``bb.ArrayFunction`` and ``bb.BlockFunction`` build programs from Python.
 Importing ``bb`` imports neither numpy nor xDSL: each name is loaded when it is first used.
 """
 
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from .lowering.programs import parse as parse
     from .runtime.api import random_inputs as random_inputs
     from .runtime.api import run as run
+    from .runtime.compile_errors import HostCompilerError as HostCompilerError
     from .runtime.exact.equivalence import Verdict as Verdict
     from .runtime.exact.equivalence import equivalent as equivalent
+    from .runtime.executable import Executable as Executable
+    from .runtime.executable import compile_program as compile
     from .runtime.interpreter import InputError as InputError
     from .runtime.interpreter import InterpreterError as InterpreterError
     from .runtime.interpreter import Run as Run
@@ -43,6 +46,8 @@ _HOMES: dict[str, str] = {
     "Array": "dialects.builder",
     "ArrayFunction": "dialects.builder",
     "BlockFunction": "dialects.builder",
+    "Executable": "runtime.executable",
+    "HostCompilerError": "runtime.compile_errors",
     "InputError": "runtime.interpreter",
     "InterpreterError": "runtime.interpreter",
     "OpError": "dialects.diagnostics",
@@ -72,6 +77,8 @@ __all__ = [
     "Array",
     "ArrayFunction",
     "BlockFunction",
+    "Executable",
+    "HostCompilerError",
     "InputError",
     "InterpreterError",
     "OpError",
@@ -85,6 +92,7 @@ __all__ = [
     "array",
     "block",
     "build",
+    "compile",
     "equivalent",
     "interpret",
     "make_context",
@@ -100,6 +108,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         value: object = import_module(f".{_MODULES[name]}", __name__)
+    elif name == "compile":  # as a name inside a module it would hide Python's own
+        value = import_module(".runtime.executable", __name__).compile_program
     elif name in _HOMES:
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     elif name == "__version__":

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.context import make_context
-from ..dialects.diagnostics import OpError, one_sentence
+from ..dialects.diagnostics import OpError, did_you_mean, one_sentence
 from ..dialects.verification import verify
 from ..passes.rules import register_rule
 from .pipeline_text import PassFactory, PipelineError, parse_pipeline
@@ -24,8 +24,11 @@ __all__ = [
     "PassPipeline",
     "PipelineError",
     "describe_pass",
+    "describe_pipeline",
+    "named_pipeline",
     "register_pass",
     "register_rule",
+    "split_after",
 ]
 
 
@@ -148,8 +151,15 @@ ALL_PASSES: dict[str, PassFactory] = {
 PIPELINES: dict[str, str] = {
     "cpu": "array-decompose,array-to-block,block-shapes,block-fuse{extend=false},block-stabilize,"
     "block-fuse-elementwise,block-to-kernel,kernel-hoist,kernel-fuse-sweeps",
+    "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
+    "kernel-fuse-sweeps",
 }
-"""The default pipelines by target: from arrays to kernels."""
+"""The default pipelines, from arrays to kernels: one for each target, and what fusion is compared with."""
+
+_PIPELINE_SUMMARIES = {
+    "cpu": "From arrays to kernels for the CPU: fused, numerically stable, with block sizes.",
+    "cpu-unfused": "The same without fusion: every operator a kernel of its own.",
+}
 
 _XDSL_PASSES = {
     "canonicalize": "Fold constants, apply each operation's own simplifications and drop dead code.",
@@ -182,6 +192,34 @@ def describe_pass(name: str) -> str:
     doc = inspect.cleandoc(ALL_PASSES[name]().__doc__ or "").partition("\n")[0]
     # A dataclass without a docstring gets its own signature as one.
     return "" if doc.startswith(f"{ALL_PASSES[name]().__name__}(") else doc
+
+
+def describe_pipeline(name: str) -> str:
+    """One line on what a default pipeline makes of a program."""
+    return _PIPELINE_SUMMARIES[name]
+
+
+def named_pipeline(name: str) -> str:
+    """The text of a default pipeline. Raises PipelineError for a name that none has."""
+    if name not in PIPELINES:
+        known = f"; there are: {', '.join(PIPELINES)}"
+        raise PipelineError(f"there is no pipeline '{name}'{did_you_mean(name, PIPELINES, known)}")
+    return PIPELINES[name]
+
+
+def split_after(
+    passes: Sequence[ModulePass], name: str
+) -> tuple[tuple[ModulePass, ...], tuple[ModulePass, ...]]:
+    """The passes up to the one of that name, and those after it.
+
+    Raises PipelineError unless there is exactly one of that name.
+    """
+    found = [index for index, step in enumerate(passes) if step.name == name]
+    if len(found) != 1:
+        listed = ", ".join(step.name for step in passes) or "none"
+        what = "does not occur" if not found else f"occurs {len(found)} times"
+        raise PipelineError(f"pass '{name}' {what} in the pipeline; its passes are: {listed}")
+    return tuple(passes[: found[0] + 1]), tuple(passes[found[0] + 1 :])
 
 
 class PassError(DiagnosticException):

@@ -110,3 +110,8 @@ def location_of_line(source: str, line: int) -> str | None:
         if text.lstrip().startswith(_AT):
             return text.strip().removeprefix(_AT)
     return None
+
+
+def without_locations(source: str) -> str:
+    """Generated source without its location comments: what the compiled code depends on."""
+    return "\n".join(line for line in source.split("\n") if not line.lstrip().startswith(_AT))

@@ -50,6 +50,12 @@ class FunctionTraffic:
             total += nest.traffic
         return total
 
+    def __str__(self) -> str:
+        """The table that `block-traffic` prints."""
+        from .block_traffic import table_text
+
+        return table_text([self])
+
     def number(self, expression: Polynomial) -> int | None:
         """The value of an expression, None where it needs an extent or block size that is not known."""
         return evaluate(expression, known_values(self.dims))

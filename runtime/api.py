@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from ..lowering.programs import parse
 from .array_interpreter import Callback
@@ -15,7 +16,7 @@ from .inputs import random_inputs as random_inputs_of
 from .interpreter import InputError, interpret, select_function
 from .scalar_semantics import Array
 
-TARGETS: dict[str, bool] = {"interpreter": True, "cpu": False, "cuda": False, "emulator": False}
+TARGETS: dict[str, bool] = {"interpreter": True, "cpu": True, "cuda": False, "emulator": False}
 """The targets of the design, and whether this version can run them."""
 
 
@@ -35,23 +36,36 @@ def run(
     entry: str | None = None,
     float64: bool = False,
     block_sizes: Mapping[str, int] | None = None,
-    default_block_size: int = DEFAULT_BLOCK_SIZE,
+    default_block_size: int | None = None,
     callbacks: Mapping[str, Callback] | None = None,
 ) -> Array | tuple[Array, ...]:
     """Run a function of a program on arrays; returns one array, or a tuple where there is not one result.
+
+    `target` is `interpreter`, which runs a program of arrays or blocks as it stands, or `cpu`, which compiles
+    it first; `bb.compile` gives what can be called again without that.
 
     `module` is a program, its text, or the path of its file. `inputs` are arrays in the order of the
     arguments, or a mapping from their names; they are rounded to the arguments' dtypes. `entry` names the
     function where there are several public ones. With `float64`, floats are computed as float64 (inputs are
     not rounded). `block_sizes` cuts dims whose block size the program leaves open, `default_block_size` the
-    rest. `callbacks` are the functions that `array.custom` and `block.custom` call.
+    rest (64). These three are for the interpreter alone. `callbacks` are the functions that `array.custom`
+    and `block.custom` call.
 
     Raises InputError for inputs that do not fit, InterpreterError for a program that cannot be evaluated, and
-    what `parse` raises.
+    what `parse` and, for `cpu`, `bb.compile` raise.
     """
     check_target(target)
     program = module if isinstance(module, ModuleOp) else parse(module)
     function = select_function(program, entry)
+    if target == "cpu":
+        if float64:
+            raise InputError("compiled code computes in the program's own types, not in float64")
+        if block_sizes or default_block_size is not None:
+            raise InputError(
+                "block sizes are for the interpreter: compiled code has those of the pass block-shapes, "
+                "as block-shapes{M=64} in the pipeline of bb.compile"
+            )
+        return _run_on_cpu(program, function, inputs, callbacks)
     check_block_sizes([function], block_sizes or {})
     found = interpret(
         program,
@@ -59,10 +73,22 @@ def run(
         entry=function.sym_name.data,
         float64=float64,
         block_sizes=block_sizes,
-        default_block_size=default_block_size,
+        default_block_size=DEFAULT_BLOCK_SIZE if default_block_size is None else default_block_size,
         callbacks=callbacks,
     )
     return found.results[0] if len(found.results) == 1 else tuple(found.results)
+
+
+def _run_on_cpu(
+    program: ModuleOp,
+    function: FuncOp,
+    inputs: Sequence[object] | Mapping[str, object],
+    callbacks: Mapping[str, Callback] | None,
+) -> Array | tuple[Array, ...]:
+    from .executable import compile_program
+
+    arrays = ordered_inputs(function, inputs)
+    return compile_program(program, entry=function.sym_name.data, callbacks=callbacks)(*arrays)
 
 
 def random_inputs(

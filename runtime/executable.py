@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ..dialects import kernel
 from ..lowering.emit_cpp import emit_cpp, entry_name
-from ..lowering.pipelines import PIPELINES, PassPipeline
+from ..lowering.fusion_records import run_with_records
+from ..lowering.levels import TO_KERNELS, check_kernels, remaining_passes
+from ..lowering.pipelines import PassPipeline
 from ..lowering.programs import parse
 from ..passes.rules.constant_prologue import CONSTANT
+from ..passes.trace import Record
+from ..passes.traffic_report import FunctionTraffic, traffic_of_module
 from .array_interpreter import Callback, evaluate_array_op
 from .arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
 from .block_interpreter import Counts
@@ -50,21 +57,30 @@ class CompileOptions:
 
 
 class KernelLibrary:
-    """The kernels of a program, lowered and compiled: of one function of it, or of all."""
+    """The kernels of a program, lowered and compiled: of one function of it, or of all.
 
-    def __init__(self, program: ModuleOp, options: CompileOptions):
-        self.module = program.clone()
+    With `build=False` they are not compiled: there is the source, and nothing to call.
+    """
+
+    def __init__(self, program: ModuleOp, options: CompileOptions, *, build: bool = True):
         self._options = options
-        pipeline = PIPELINES["cpu"] if options.pipeline is None else options.pipeline
+        self.given = program.clone()
+        """The program before the passes."""
         if options.entry is not None:
-            select_function(self.module, options.entry)
-            _keep_only(self.module, options.entry)
-        PassPipeline(pipeline).run(self.module)
+            select_function(self.given, options.entry)
+            _keep_only(self.given, options.entry)
+        self.module = self.given.clone()
+        self.blocks: ModuleOp | None = None
+        """The block program that the kernels were made from; None where the program was kernels already."""
+        self.passes = passes_for(self.given, options.pipeline)
+        PassPipeline(self.passes, callback=self._keep_blocks).run(self.module)
+        if options.pipeline is not None:
+            check_kernels(self.module, self.passes, "cpu")
         kernels = kernels_of(self.module)
         self.source = emit_cpp(kernels, counting=options.counting)
         self.path: Path | None = None
         self.entries: dict[str, Any] = {}
-        if not kernels:
+        if not kernels or not build:
             return
         self.path = compile_shared_object(
             self.source,
@@ -81,6 +97,10 @@ class KernelLibrary:
             entry.argtypes = [ctypes.POINTER(_ArrayStruct), ctypes.POINTER(Index), ctypes.c_int]
             self.entries[name] = entry
 
+    def _keep_blocks(self, before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
+        if after is not None and after.name == TO_KERNELS:
+            self.blocks = module.clone()
+
     def counts(self) -> Counts:
         """What the kernels have moved since the last time that somebody asked.
 
@@ -94,6 +114,14 @@ class KernelLibrary:
         self._loaded.bbk_take_counts(numbers)
         loads, stores, bytes_loaded, bytes_stored = numbers
         return Counts(loads, stores, bytes_loaded, bytes_stored)
+
+
+def passes_for(program: ModuleOp, pipeline: str | None) -> tuple[ModulePass, ...]:
+    """The passes that make kernels of a program: those of a pipeline, or what is left of the default one.
+
+    Raises PipelineError, and what the passes raise.
+    """
+    return remaining_passes(program, "cpu") if pipeline is None else PassPipeline(pipeline).passes
 
 
 def _keep_only(module: ModuleOp, entry: str) -> None:
@@ -141,6 +169,32 @@ class Executable:
     def source(self) -> str:
         """The C++ source of the kernels."""
         return self.library.source
+
+    @cached_property
+    def traffic(self) -> FunctionTraffic | None:
+        """What the compiled program moves and computes by the model of `block-traffic`, nest by nest.
+
+        `print` shows it as a table; `total`, `dims` and `nests` hold the formulas, `number` gives their
+        values where extents are known. None for a program that was given as kernels, or stays on arrays.
+        """
+        if self.library.blocks is None:
+            return None
+        wanted = self.function.sym_name.data
+        reports = (report for report in traffic_of_module(self.library.blocks) if report.name == wanted)
+        return next((report for report in reports if report.nests), None)
+
+    @cached_property
+    def trace(self) -> tuple[Record, ...]:
+        """What `block-fuse` did to the program: the records that `block-fuse{trace=FILE}` writes.
+
+        `bb.passes.explain.explain` makes a story of them. The first use runs the passes once more; without
+        fusion among them there are none.
+        """
+        found = run_with_records(self.library.passes, self.library.given.clone())
+        wanted = self.function.sym_name.data
+        return tuple(
+            record for records in found.values() for record in records if record["function"] == wanted
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self._text, self._options, self._callbacks)
@@ -373,7 +427,7 @@ class _Call:
 
 
 def compile_program(
-    module: ModuleOp | str,
+    module: ModuleOp | str | os.PathLike[str],
     *,
     target: str = "cpu",
     entry: str | None = None,
@@ -385,10 +439,15 @@ def compile_program(
     """Compile a function of a program for a target; `bb.compile`.
 
     `module` is a program, its text, or the path of its file, at any level: arrays, blocks or kernels. `entry`
-    names the function where there are several public ones; `pipeline` replaces the target's default passes.
+    names the function where there are several public ones. `pipeline` replaces the target's default passes,
+    of which a program on blocks or kernels gets those that it has not gone through. With `use_cache=False`
+    the C++ is compiled for this process alone. `callbacks` are the functions that `array.custom` calls.
     `constants` names arguments that are the same in every call (as the attribute `bb.constant` on them does):
     what depends on them alone gets kernels of its own, which `Executable.prepare` runs once.
-    Raises InputError, HostCompilerError, and what the passes and `parse` raise.
+
+    Raises InputError (no such function or target), PipelineError (passes that are unknown, or that leave
+    something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and what the
+    passes and `parse` raise.
     """
     if target != "cpu":
         raise InputError(f"programs are compiled for the target cpu, not '{target}'")
@@ -414,7 +473,7 @@ def declare_constants(function: FuncOp, names: Sequence[str]) -> None:
 
 
 def compile_all(
-    module: ModuleOp | str,
+    module: ModuleOp | str | os.PathLike[str],
     *,
     pipeline: str | None = None,
     sanitize: Sequence[str] = (),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..lowering.source_text import comment_text, mangle
+from ..lowering.source_text import comment_text, mangle, without_locations
 from .cache_directory import private_cache, size_limit, user_cache, warn_unusable
 from .compile_cache import CompileCache, digest_of
 from .compile_errors import HostCompilerError, compilation_error, reason
@@ -126,7 +126,9 @@ def compile_shared_object(
     """
     build = _build(compiler, sanitize, include, defines, use_cache)
     natives = digest_of(part for path in native for part in (path.name, _file_digest(path)))
-    key = build.key("shared", name, source, natives, digest_of(map(_file_digest, objects)))
+    # A program that moved to another line or file is the same program.
+    code = without_locations(source)
+    key = build.key("shared", name, code, natives, digest_of(map(_file_digest, objects)))
     stem = mangle(name)
 
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:

@@ -15,11 +15,22 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.context import make_context
 from ..dialects.diagnostics import Diagnostic, OpWarning, one_sentence
 from ..dialects.parsing import parse_module
-from ..lowering.pipelines import ALL_PASSES, Callback, PassPipeline, PipelineError, describe_pass
+from ..lowering.pipelines import (
+    ALL_PASSES,
+    PIPELINES,
+    Callback,
+    PassPipeline,
+    PipelineError,
+    describe_pass,
+    describe_pipeline,
+    named_pipeline,
+    split_after,
+)
 from ..passes.rules import ALL_RULES
 from .expected_diagnostics import check_expectations
 from .files import DEFAULT_LIMIT_MIB, Chunk, ToolError, read_text, split_chunks, write_stdout, write_text
@@ -28,7 +39,7 @@ if TYPE_CHECKING:
     from .equivalence_check import EquivalenceCheck
     from .explanation import Explanation
 
-TARGETS: dict[str, str] = {"mlir": "the program as MLIR text"}
+TARGETS: dict[str, str] = {"mlir": "the program as MLIR text", "cpp": "its kernels as C++"}
 """What ``-t`` can ask for."""
 
 SCRIPT_MODULE = "bb_loaded_script"
@@ -59,11 +70,17 @@ def _run(options: argparse.Namespace) -> int:
         return _print(_table([(name, describe_pass(name)) for name in sorted(ALL_PASSES)]))
     if options.list_rules:
         return _print(_table([row for name in sorted(ALL_RULES) for row in _describe_rule(name)]))
+    if options.list_pipelines:
+        rows = [(name, f"{describe_pipeline(name)}\n{text}") for name, text in PIPELINES.items()]
+        return _print(_table([row for name, lines in rows for row in _rows(name, lines)]))
     if options.target not in TARGETS:
         raise ToolError(
             f"target '{options.target}' is not available in this version; targets: {', '.join(TARGETS)}"
         )
-    pipeline = PassPipeline(options.passes)
+    if options.target == "cpp" and (options.pseudo_code or options.explain):
+        other = "--pseudo-code" if options.pseudo_code else "--explain"
+        raise ToolError(f"-t cpp and {other} are two forms of output; ask for one")
+    pipeline = _pipeline(options)
     if options.verify_seed is not None and not options.verify_each:
         raise ToolError("--verify-seed belongs to --verify-each, which is not given")
     if options.print_between_passes:
@@ -84,6 +101,19 @@ def _run(options: argparse.Namespace) -> int:
         check = EquivalenceCheck(options.verify_equivalence, options.max_input_size, _print_error)
     name, text = read_text(options.input, options.max_input_size)
     return _Session(options, pipeline, name, text, explanation, check).run()
+
+
+def _pipeline(options: argparse.Namespace) -> PassPipeline:
+    """The passes of -p or --pipeline, or the part of them that --start-after and --stop-after ask for."""
+    if options.pipeline is not None and options.passes:
+        raise ToolError("-p and --pipeline both say which passes to run; give one")
+    text = options.passes if options.pipeline is None else named_pipeline(options.pipeline)
+    passes = PassPipeline(text).passes
+    if options.start_after is not None:
+        passes = split_after(passes, options.start_after)[1]
+    if options.stop_after is not None:
+        passes = split_after(passes, options.stop_after)[0]
+    return PassPipeline(passes)
 
 
 class _Session:
@@ -128,9 +158,7 @@ class _Session:
             try:
                 module = parse_module(chunk.text, self.name, context, first_line=chunk.first_line)
                 self.pipeline.run(module, context)
-                output = (
-                    self.explanation.text() if self.explanation else _printed(module, context, self.options)
-                )
+                output = self._output(module, context)
                 if self.check is not None:
                     failure += self.check.compare(module)
             except RecursionError:
@@ -140,6 +168,11 @@ class _Session:
             except Exception as error:
                 failure.append(Diagnostic.of(error) or Diagnostic("error", _internal_error(error)))
         return output, [*(_warning(entry.message) for entry in caught), *failure]
+
+    def _output(self, module: ModuleOp, context: Context) -> str:
+        if self.explanation is not None:
+            return self.explanation.text()
+        return _as_cpp(module) if self.options.target == "cpp" else _printed(module, context, self.options)
 
     def _report(self, chunk: Chunk, diagnostics: list[Diagnostic]) -> bool:
         """Print what the user must know; whether the chunk counts as failed."""
@@ -190,6 +223,19 @@ def _as_pseudo_code(module: ModuleOp) -> str:
     from ..passes.pseudo_code import pseudo_code
 
     return "\n".join(pseudo_code(op) if isinstance(op, FuncOp) else f"{op}\n" for op in module.ops)
+
+
+def _as_cpp(module: ModuleOp) -> str:
+    """The kernels of a program as C++. Raises DiagnosticException where there are none."""
+    from ..dialects import kernel
+    from ..lowering.emit_cpp import emit_cpp
+
+    kernels = [op for op in module.walk() if isinstance(op, kernel.FuncOp)]
+    if not kernels:
+        raise DiagnosticException(
+            "the program has no kernels to print as C++; block-to-kernel, or --pipeline cpu, makes them"
+        )
+    return emit_cpp(kernels)
 
 
 def _warning(message: Warning | str) -> Diagnostic:
@@ -329,7 +375,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add(
         "-o", "--output", metavar="FILE", help="write here instead of standard output, only if nothing failed"
     )
-    add("-t", "--target", default="mlir", help="what to write: mlir (default)")
+    add("--pipeline", metavar="NAME", help="the passes of a default pipeline, such as cpu")
+    add("--stop-after", metavar="PASS", help="run the passes up to this one")
+    add("--start-after", metavar="PASS", help="run the passes after this one")
+    add("-t", "--target", default="mlir", help="what to write: mlir (default), or cpp: the kernels as C++")
     add(
         "--load",
         metavar="SCRIPT",
@@ -387,6 +436,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="default: %(default)s",
     )
     add("--list-passes", action="store_true", help="name the passes, with one line each")
+    add("--list-pipelines", action="store_true", help="name the default pipelines, with their passes")
     add("--list-rules", action="store_true", help="name the rewrite rules of block-apply, with one line each")
     add("--version", action="store_true", help="print the version")
     return parser.parse_args(argv)
@@ -400,6 +450,12 @@ def _version() -> str:
     except PackageNotFoundError:  # run from a checkout
         own = "(not installed)"
     return f"bb-opt {own} (xDSL {version('xdsl')})"
+
+
+def _rows(name: str, lines: str) -> list[tuple[str, str]]:
+    """A row for each line, of which the first has the name."""
+    first, *others = lines.split("\n")
+    return [(name, first), *(("", line) for line in others)]
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:

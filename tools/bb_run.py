@@ -6,6 +6,7 @@ import argparse
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -19,10 +20,13 @@ from xdsl.ir import Attribute
 from ..dialects.array import array_type
 from ..dialects.diagnostics import one_sentence
 from ..dialects.parsing import parse_module
+from ..lowering.levels import functions_of, is_launcher
 from ..lowering.pipelines import PassPipeline, PipelineError
 from ..passes.output import os_reason, replace_file
 from ..runtime.api import TARGETS, check_target
 from ..runtime.block_interpreter import DEFAULT_BLOCK_SIZE
+from ..runtime.cache_directory import CacheWarning
+from ..runtime.compile_errors import HostCompilerError
 from ..runtime.inputs import (
     Argument,
     arguments_of,
@@ -34,8 +38,11 @@ from ..runtime.inputs import (
 )
 from ..runtime.interpreter import InputError, Run, interpret, public_functions, select_function
 from ..runtime.scalar_semantics import BFLOAT16, Array
+from ..runtime.settings import SettingError
 from ..runtime.tolerances import BOUNDS, compare, narrowest_float
+from .benchmark import Measurement
 from .common import ArgumentParser, assignment, message_for, positive, print_error, sizes
+from .compiled import Compiled, check_options, source_of
 from .files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout
 
 
@@ -45,11 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = _arguments(argv)
         check_target(options.target)
+        check_options(options)
         pipeline = PassPipeline(options.passes)
         name, text = read_text(options.file, options.max_input_size)
         sources[name] = text
-        return _Session(options, pipeline, name).run(parse_module(text, name))
-    except (ToolError, PipelineError, InputError) as error:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", CacheWarning)
+            status = _Session(options, pipeline, name).run(parse_module(text, name))
+        for warning in caught:
+            print_error(f"bb-run: warning: {warning.message}")
+        return status
+    except (ToolError, PipelineError, InputError, HostCompilerError, SettingError) as error:
         return _complain(str(error))
     except KeyboardInterrupt:
         return _complain("interrupted")
@@ -90,10 +103,16 @@ class _Session:
         self.pipeline = pipeline
         self.blocks = sizes(options.block, "--block")
         self.extents = sizes(options.extent, "--extent")
+        self.compiled: Compiled | None = None
 
     def run(self, module: ModuleOp) -> int:
         given = module.clone()
-        self.pipeline.run(module)
+        on_cpu = self.options.target == "cpu"
+        if self.options.source:
+            write_stdout(source_of(given, self.options))
+            return 0
+        if not on_cpu:
+            self.pipeline.run(module)
         if self.options.entry is not None:
             functions = [select_function(module, self.options.entry)]
         else:
@@ -102,11 +121,18 @@ class _Session:
             raise ToolError(f"'{self.name}' has no public function to run")
         check_block_sizes(functions, self.blocks)
         cases = self._cases(functions, given)
+        if self.options.check and any(is_launcher(function) for function in functions_of(given)):
+            raise ToolError("--check runs the program as given on the interpreter, which runs no kernels")
+        if on_cpu:
+            self.compiled = Compiled(given, functions, self.options)
         if self.options.output is not None:
             _make_folder(self.options.output)
         failed: list[str] = []
-        for case in cases:
-            failed += self._execute(module, given, case)
+        timed: list[Measurement | None] = [None] * len(cases)
+        if self.options.bench and self.compiled is not None:
+            timed[:] = self.compiled.measure([(case.name, case.arrays) for case in cases])
+        for case, measurement in zip(cases, timed, strict=True):
+            failed += self._execute(module, given, case, measurement)
         for result in failed:
             _complain(f"{result} is further from the float64 reference than its bound allows")
         return int(bool(failed))
@@ -163,14 +189,25 @@ class _Session:
                 entry=case.name,
                 float64=float64,
                 block_sizes=self.blocks,
-                default_block_size=self.options.block_size,
+                default_block_size=self.options.block_size or DEFAULT_BLOCK_SIZE,
             )
 
-    def _execute(self, module: ModuleOp, given: ModuleOp, case: _Case) -> list[str]:
-        """Run, report, check and save one function; the results that are outside their bound."""
+    def _run(self, module: ModuleOp, case: _Case) -> tuple[Run, str]:
+        """Run one function, and say where it ran."""
+        if self.compiled is not None:
+            threads = self.compiled.threads
+            where = f"the cpu, {threads} thread{'s' if threads > 1 else ''}"
+            return Run(self.compiled.run(case.name, case.arrays)), where
         run = self._interpret(module, case, float64=self.options.float64)
+        return run, "the interpreter" + (" in float64" if self.options.float64 else "")
+
+    def _execute(
+        self, module: ModuleOp, given: ModuleOp, case: _Case, measurement: Measurement | None
+    ) -> list[str]:
+        """Run, report, check and save one function; the results that are outside their bound."""
+        run, where = self._run(module, case)
         names = result_names(case.function)
-        lines = [f"@{case.name} on the interpreter{' in float64' if self.options.float64 else ''}"]
+        lines = [f"@{case.name} on {where}"]
         lines += [
             f"  %{name}: {_shape(array)}{type}, {_summary(array)}"
             for name, type, array in zip(names, _result_types(case.function), run.results, strict=True)
@@ -180,6 +217,8 @@ class _Session:
         if self.options.check:
             checked, failed = self._check(given, case, run, names)
             lines += checked
+        if measurement is not None:
+            lines += measurement.lines()
         write_stdout("\n".join(lines) + "\n")
         if self.options.output is not None:
             for name, array in zip(names, run.results, strict=True):
@@ -302,7 +341,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("file", help="the program; - is standard input")
     add("--target", default="interpreter", help=f"where to run: {', '.join(TARGETS)} (default: %(default)s)")
     add("--entry", metavar="NAME", help="the function to run (default: every public function)")
-    add("-p", "--passes", metavar="PIPELINE", default="", help="passes to run first: a,b{option=1}")
+    add(
+        "-p",
+        "--passes",
+        metavar="PIPELINE",
+        default="",
+        help="passes to run first: a,b{option=1} (default on the cpu: those of bb-opt --list-pipelines)",
+    )
     add(
         "--input",
         metavar="NAME=FILE.npy",
@@ -332,8 +377,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--block-size",
         metavar="SIZE",
         type=positive,
-        default=DEFAULT_BLOCK_SIZE,
-        help="elements in a block of all other such dims (default: %(default)s)",
+        help=f"elements in a block of all other such dims (default: {DEFAULT_BLOCK_SIZE})",
     )
     add("--float64", action="store_true", help="compute every float type as float64")
     add(
@@ -341,6 +385,16 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="compare with the program as given, before the passes, in float64; exit status 1 if it is off",
     )
+    add("--source", action="store_true", help="cpu: print the generated C++, and run nothing")
+    add(
+        "--bench",
+        action="store_true",
+        help="cpu: time the functions, and compare with what the machine can do at best",
+    )
+    add(
+        "--threads", metavar="N", type=positive, help="cpu: how many threads (default: BB_NUM_THREADS or all)"
+    )
+    add("--no-cache", action="store_true", help="cpu: compile anew, and keep nothing of it")
     add("--output", metavar="DIR", help="write results as DIR/FUNCTION.RESULT.npy (bfloat16 as float32)")
     add(
         "--max-input-size",

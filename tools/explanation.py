@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ..lowering.fusion_records import run_with_records
 from ..lowering.pipelines import PassPipeline
 from ..passes.explain import explain
 from ..passes.fuse import BlockFusePass
 from ..passes.output import os_reason
 from ..passes.trace import Record, write_trace
-from ..passes.trace_steps import read_trace
 from .files import ToolError
 
 
@@ -37,20 +33,11 @@ class Explanation(PassPipeline):
 
         Raises what the passes raise, and ToolError where a trace cannot be written to the user's file.
         """
-        with TemporaryDirectory(prefix="bb-explain-") as folder:
-            files: dict[int, Path] = {}
-            traced = list(self.passes)
-            for index, step in enumerate(traced):
-                if isinstance(step, BlockFusePass):
-                    files[index] = Path(folder) / f"{index}.jsonl"
-                    programs = step.programs or self.programs
-                    traced[index] = dataclasses.replace(step, trace=str(files[index]), programs=programs)
-            PassPipeline(traced, callback=self.callback).run(module, ctx)
-            self.records = []
-            for index, file in files.items():
-                found = read_trace(file.read_text(encoding="utf-8"))
-                self.records += found
-                self._keep(self.passes[index], found)
+        found = run_with_records(self.passes, module, ctx, programs=self.programs, callback=self.callback)
+        self.records = []
+        for index, records in found.items():
+            self.records += records
+            self._keep(self.passes[index], records)
         return module
 
     def _keep(self, step: object, records: list[Record]) -> None:

@@ -268,7 +268,7 @@ def _print_keyword_attributes(printer: Printer, op: Operation) -> None:
 
 
 def require_axes(op: Operation, names: tuple[str, ...]) -> None:
-    """Raise VerifyException unless the dims of an item's axes are declared and none of them is a batch dim."""
+    """Raise VerifyException unless the dims of an item's axes are declared and none is a batch dim."""
     dims = require_declared(op, names)
     for name in names:
         if name in dims and dims[name].is_batch:

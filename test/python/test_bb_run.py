@@ -1,8 +1,10 @@
 """``bb-run`` from the outside: inputs, outputs, checks and failures. Filecheck tests what it prints."""
 
 import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +13,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
-from bb.lowering.pipelines import ALL_PASSES, register_pass
+from bb.lowering.pipelines import ALL_PASSES, PIPELINES, PassPipeline, register_pass
 from bb.passes import output
 from bb.runtime.interpreter import public_functions
+from bb.runtime.machine_limits import SIZES, MachineLimits, machine_limits
 from bb.runtime.tolerances import BOUNDS, compare, narrowest_float
 from bb.tools.bb_run import main
+from bb.tools.benchmark import interleaved
 from example_programs import EXAMPLES, EXAMPLES_DIR, load
 from xdsl.context import Context
 from xdsl.dialects.arith import AddfOp, MulfOp
@@ -264,6 +268,115 @@ def test_closed_pipe_and_module_entry(scale: Path):
     )
     assert done.returncode == 1
     assert done.stderr == "bb-run: error: cannot write to standard output: no space left on device\n"
+
+
+# On the CPU
+
+
+def test_cpu(scale: Path, tmp_path: Path, bb_run: BbRun):
+    arguments = [scale, "--target", "cpu", "--random", 0, "--extent", "x.0=5", "--threads", 1]
+    done = bb_run(*arguments, "--check", "--output", tmp_path)
+    assert (done.status, done.errors) == (0, "")
+    first, result, check = done.output.splitlines()
+    assert first == "@scale on the cpu, 1 thread"
+    assert result.startswith("  %y: 5x4xf32, min ")
+    assert check.startswith("  check %y: worst error ")
+    assert check.endswith(" relative, bound 1.0e-05 (f32): ok")
+    expected = bb_run(scale, "--random", 0, "--extent", "x.0=5", "--output", tmp_path / "interpreted")
+    assert expected.status == 0
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "scale.y.npy"), np.load(tmp_path / "interpreted" / "scale.y.npy")
+    )
+
+
+def test_cpu_with_passes_of_the_users_own(scale: Path, bb_run: BbRun):
+    register_pass(BreakPass)
+    passes = "test-break,array-decompose,array-to-block,block-shapes{M=8},block-to-kernel"
+    try:
+        arguments = ["--target", "cpu", "--random", 0, "--extent", "x.0=5", "-p", passes, "--check"]
+        done = bb_run(scale, *arguments)
+    finally:
+        del ALL_PASSES["test-break"]
+    assert "bound 1.0e-05 (f32): OUTSIDE" in done.output
+    assert_one_message(
+        done, "result %y of @scale is further from the float64 reference than its bound allows"
+    )
+
+
+def test_cpu_check_needs_a_program_that_the_interpreter_runs(scale: Path, tmp_path: Path, bb_run: BbRun):
+    kernels = tmp_path / "kernels.mlir"
+    module = PassPipeline(PIPELINES["cpu"]).run(parse_module(scale.read_text()))
+    kernels.write_text(str(module))
+    arguments = [kernels, "--target", "cpu", "--random", 0, "--extent", "x.0=5"]
+    assert bb_run(*arguments).status == 0
+    assert_one_message(
+        bb_run(*arguments, "--check"),
+        "--check runs the program as given on the interpreter, which runs no kernels",
+    )
+
+
+@pytest.mark.parametrize("name", ["softmax", "lora"])
+def test_bench(name: str, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
+    limits = MachineLimits(2, 1e9, 5e8, ((2**20, 4e9), (2**28, 1e9)))
+    monkeypatch.setattr("bb.tools.compiled.machine_limits", lambda *_: limits)
+    monkeypatch.setattr("bb.tools.benchmark.LEAST_SECONDS", 0.0)
+    done = bb_run(EXAMPLES_DIR / f"{name}.mlir", "--target", "cpu", "--random", 0, "--bench")
+    assert (done.status, done.errors) == (0, "")
+    *_, bench, floor = done.output.splitlines()
+    rates = r"[\d.e+-]+ GB/s" if name == "softmax" else r"[\d.e+-]+ GFLOP/s, [\d.e+-]+ GB/s"
+    assert re.fullmatch(rf"  bench: [\d.]+ ms \(median of 2\d runs\), {rates}", bench)
+    why = "0.1152 MB at 4 GB/s" if name == "softmax" else r"[\d.]+ GFLOP at 1 GFLOP/s"
+    assert re.fullmatch(rf"  floor: [\d.]+ ms \({why}\), which is [\d.e+]+% of the median", floor)
+
+
+def test_bench_lets_functions_take_turns(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bb.tools.benchmark.LEAST_SECONDS", 0.1)
+    order: list[str] = []
+    times = interleaved([lambda: order.append("a"), lambda: (order.append("b"), time.sleep(0.03))])
+    assert order[:4] == ["a", "a", "b", "b"]
+    assert order[4:10] == ["a", "b"] * 3
+    assert len(times[1]) >= 17
+    assert all(second >= 0.03 for second in times[1])
+
+
+def test_floor():
+    limits = MachineLimits(2, 1e9, 5e8, ((2**20, 4e9), (2**28, 1e9)))
+    assert limits.floor(3_000_000_000, 1000) == 3
+    assert limits.floor(3_000_000_000, 1000, double=True) == 6
+    assert limits.floor(0, 2**20) == 2**20 / 4e9
+    assert limits.floor(0, 2**21) == 2**21 / 1e9
+    assert limits.floor(0, 2**30) == 2**30 / 1e9
+
+
+def test_limits_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BB_CACHE_DIR", str(tmp_path))
+    machine_limits.cache_clear()
+    found = machine_limits(1)
+    assert found.peak_float > 1.2 * found.peak_double > 0
+    assert len(found.bandwidths) == len(SIZES)
+    (kept,) = (tmp_path / "limits").iterdir()
+    monkeypatch.setattr("bb.runtime.machine_limits.compile_shared_object", None)
+    machine_limits.cache_clear()
+    assert machine_limits(1) == found
+    for text in ("{}", "no JSON", '{"peak_float": 1, "peak_double": 1, "bandwidths": []}'):
+        kept.write_text(text)
+        machine_limits.cache_clear()
+        with pytest.raises(TypeError):  # it wants to measure again
+            machine_limits(1)
+    machine_limits.cache_clear()
+
+
+def test_cache_that_cannot_be_used_is_a_warning(
+    scale: Path, tmp_path: Path, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch
+):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("")
+    monkeypatch.setenv("BB_CACHE_DIR", str(blocked))
+    monkeypatch.setattr("bb.runtime.executable.native_directory", lambda: tmp_path)
+    done = bb_run(scale, "--target", "cpu", "--random", 0, "--extent", "x.0=5")
+    assert done.status == 0
+    assert done.errors.startswith(f"bb-run: warning: the cache directory {blocked} cannot be made")
+    assert done.errors.count("\n") == 1
 
 
 # The comparison

@@ -1,0 +1,82 @@
+"""`bb-run --bench`: how long calls take, and how near to the machine's limits that is."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..runtime.machine_limits import MachineLimits
+from ..runtime.work import Work
+
+LEAST_RUNS = 20
+LEAST_SECONDS = 0.5
+MOST_SECONDS = 10.0
+"""After this many seconds of one function, three runs are enough."""
+
+
+def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
+    """The seconds of each run of some functions that take turns, so that a slow moment meets them all.
+
+    Each gets two runs to warm up, and then at least `LEAST_RUNS` that take `LEAST_SECONDS` together.
+    """
+    for call in calls:
+        call()
+        call()
+    seconds: list[list[float]] = [[] for _ in calls]
+    totals = [0.0] * len(calls)
+    unfinished = list(range(len(calls)))
+    while unfinished:
+        for index in unfinished:
+            start = time.perf_counter()
+            calls[index]()
+            taken = time.perf_counter() - start
+            seconds[index].append(taken)
+            totals[index] += taken
+        unfinished = [index for index in unfinished if not _enough(len(seconds[index]), totals[index])]
+    return seconds
+
+
+def _enough(runs: int, seconds: float) -> bool:
+    return (runs >= LEAST_RUNS and seconds >= LEAST_SECONDS) or (runs >= 3 and seconds >= MOST_SECONDS)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The times of one function, and the work it does in each of them."""
+
+    seconds: Sequence[float]
+    work: Work
+    limits: MachineLimits
+    double: bool = False
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    def lines(self) -> list[str]:
+        """What `bb-run --bench` prints."""
+        rates = [f"{self.work.bytes / self.median / 1e9:.4g} GB/s"]
+        if self.work.flops:
+            rates.insert(0, f"{self.work.flops / self.median / 1e9:.4g} GFLOP/s")
+        return [
+            f"  bench: {duration(self.median)} (median of {len(self.seconds)} runs), {', '.join(rates)}",
+            f"  {self._floor()}",
+        ]
+
+    def _floor(self) -> str:
+        flops, bytes = self.work.flops or 0, self.work.bytes
+        floor = self.limits.floor(flops, bytes, double=self.double)
+        peak = self.limits.peak_double if self.double else self.limits.peak_float
+        speed = self.limits.bandwidth(bytes)
+        if flops / peak >= bytes / speed:
+            why = f"{flops / 1e9:.4g} GFLOP at {peak / 1e9:.4g} GFLOP/s"
+        else:
+            why = f"{bytes / 1e6:.4g} MB at {speed / 1e9:.4g} GB/s"
+        return f"floor: {duration(floor)} ({why}), which is {100 * floor / self.median:.3g}% of the median"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: `1.234 ms`."""
+    return f"{seconds:.4g} s" if seconds >= 1 else f"{seconds * 1e3:.4g} ms"
