@@ -33,6 +33,7 @@ ACTIONS: dict[str, str] = {
     "fuse-sibling-maps": "loops over one list merged",
     "hoist-invariant": "out of the loop",
     "inline-whole-dim": "loop over one block opened",
+    "interchange-maps": "loops change places",
     "leave-sum/addition": "sum of sums taken apart",
     "leave-sum/invariant": "sum of one value is a multiple",
     "leave-sum/linear form": "terms leave the sum",
