@@ -126,13 +126,15 @@ class Drafter(ItemDrafter):
         self.step_map(body, known, open_, known[-1:])
 
     def nest(self, body: Block, known: list[Known], *lists: Known) -> Known:
-        """Maps, one directly inside another, over the dims of the first of some lists; the list they stack."""
+        """Maps, one directly inside another, over the dims of the first list; the list that they stack."""
         assert isinstance(lists[0].type, block.ListType)
         dims = lists[0].type.dims
         elements, bodies, inputs = list(lists), list[Block](), list[list[SSAValue]]()
         for dim in dims:
             here = [k for k in elements if isinstance(k.type, block.ListType) and k.type.dim.data == dim]
-            bodies.append(Block(arg_types=[k.type.element for k in here if isinstance(k.type, block.ListType)]))
+            bodies.append(
+                Block(arg_types=[k.type.element for k in here if isinstance(k.type, block.ListType)])
+            )
             inputs.append([k.value for k in here])
             inner = [
                 Known(argument, k.low, k.high, k.varies | {dim})
@@ -263,7 +265,9 @@ class Drafter(ItemDrafter):
             elif any(k.is_local for k in known):
                 step = self.one_of(("decorate", "unary", "binary", "decorate", "map", "statistic", "reduce"))
             else:
-                step = self.one_of(("map", "statistic", "map", "statistic", "reduce", "view" if not open_ else "map"))
+                step = self.one_of(
+                    ("map", "statistic", "map", "statistic", "reduce", "view" if not open_ else "map")
+                )
             if open_ and index == 0:
                 self.load_all(body, known)
             if self.budget <= 0:
