@@ -11,7 +11,7 @@ from bb.dialects.parsing import parse_module
 from bb.passes.explore import Snapshot
 from bb.passes.measure import MeasureCheck
 from bb.passes.normalize import Normalizer
-from bb.passes.trace import intermediate_lists
+from bb.passes.trace import dims_around, intermediate_lists
 from bb.passes.traffic import modelled_traffic
 from bb.runtime.interpreter import interpret
 from fusion import FusionCase, assert_snapshot, first_snapshot, fusion_cases, key, retraced, snapshots
@@ -29,14 +29,6 @@ DIRECT = FusionCase("softmax_of_softmax", "direct")
 def nests(snapshot: Snapshot) -> list[block.MapOp]:
     """The maps at the top of a snapshot."""
     return [op for op in snapshot.function.body.block.ops if isinstance(op, block.MapOp)]
-
-
-def depth_of(op: Operation) -> int:
-    """How many maps stand around an operation."""
-    depth, scope = 0, op.parent_op()
-    while scope is not None:
-        depth, scope = depth + isinstance(scope, block.MapOp), scope.parent_op()
-    return depth
 
 
 # Every snapshot
@@ -63,7 +55,8 @@ def test_last_snapshot_is_one_nest(case: FusionCase) -> None:
     lists = intermediate_lists(chain[-1].function)
     if case in (DECODER, DIRECT):
         assert lists
-        assert all(depth_of(map_) >= 1 for map_ in lists), "a list is not private to an iteration"
+        places = [dims_around(maker) for value in lists if isinstance(maker := value.owner, Operation)]
+        assert all(places), "a list is not private to an iteration"
     else:
         assert not lists
 
