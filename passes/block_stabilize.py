@@ -14,6 +14,7 @@ from .cleanup import cleanup_patterns
 from .stabilize.needs import STABILIZED, has_block_program, has_work, is_stabilized
 from .stabilize.pivot import insert_pivots
 from .stabilize.translate import Translator
+from .stabilize.variance import guard_variances
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class BlockStabilizePass(ModulePass):
     stabilised already is left alone.
 
     Sums of x and of x² over one list get a pivot, the mean of a row's first block, wherever that provably
-    changes nothing (a LayerNorm, but no RMSNorm); `pivot=false` leaves them as they are.
+    changes nothing (a LayerNorm, but no RMSNorm); `pivot=false` leaves them as they are. A variance that is
+    computed from them is never negative, and never NaN where squares overflow.
     """
 
     name = "block-stabilize"
@@ -43,6 +45,8 @@ class BlockStabilizePass(ModulePass):
                 function.attributes[STABILIZED] = UnitAttr()
             if has_work(function):
                 stabilize(function)
+            if guard_variances(function):
+                function.attributes[STABILIZED] = UnitAttr()
 
 
 def stabilize(function: FuncOp) -> None:

@@ -76,11 +76,11 @@ def _is_maximum_of(top: SSAValue, item: SSAValue) -> bool:
 def _same(a: SSAValue, b: SSAValue) -> bool:
     """Whether two items are one, or parts of one array at the same indices."""
     a, b = through_cast(a), through_cast(b)
-    source = _loaded_from(a)
-    return a is b or (source is not None and source == _loaded_from(b))
+    source = loaded_from(a)
+    return a is b or (source is not None and source == loaded_from(b))
 
 
-def _loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
+def loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
     """The array (with the dims of its axes) or the list, of which a load takes this iteration's element."""
     if not isinstance(item.owner, block.LoadOp):
         return None
