@@ -120,6 +120,8 @@ def _comparison(op: arith.CmpfOp | arith.CmpiOp, operands: list[Expr]) -> Expr:
         return Name(name)
     if name in _COMPARISONS:
         return Infix(_COMPARISONS[name], *operands)
+    if name == "uno" and op.operands[0] is op.operands[1]:
+        return Call("isnan", (operands[0],))
     return Call({"ord": "ordered", "uno": "unordered"}.get(name, name), tuple(operands))
 
 

@@ -13,7 +13,7 @@ from xdsl.utils.hints import isa
 from ...dialects import block
 from ...dialects.array.core import bit_width
 from ...dialects.block import CoefficientAttr, DimQuantity
-from ...dialects.scalar import EXACT_ATTRIBUTE, is_float
+from ...dialects.scalar import constant_number, is_float
 from .law import Placer
 
 Scale = block.RowScaleOp | block.ColScaleOp
@@ -42,12 +42,7 @@ def body_ops(op: block.ElementwiseOp) -> list[Operation]:
 
 def constant_of(value: SSAValue) -> float | None:
     """The number that a scalar constant inside a region stands for, before it is rounded to its type."""
-    owner = value.owner
-    if not isinstance(owner, arith.ConstantOp):
-        return None
-    exact = owner.attributes.get(EXACT_ATTRIBUTE)
-    number = exact if exact is not None else owner.value
-    return number.value.data if isa(number, FloatAttr) else None
+    return constant_number(value.owner) if isinstance(value.owner, arith.ConstantOp) else None
 
 
 def unary(value: SSAValue, kind: type[Operation]) -> block.ElementwiseOp | None:

@@ -102,11 +102,12 @@ def _statistic(value: SSAValue) -> Statistic | None:
         return None
     summed = through_cast(value.owner.operand)
     cols = _columns(summed.type)
-    squared = isinstance(summed.owner, block.MulOp) and summed.owner.lhs is summed.owner.rhs
-    item = summed.owner.operands[0] if squared else summed
     if cols is None or dim not in (None, cols):
         return None
-    return Statistic(_key(item), cols, squared)
+    product = summed.owner
+    if isinstance(product, block.MulOp) and product.lhs is product.rhs:
+        return Statistic(_key(product.lhs), cols, True)
+    return Statistic(_key(summed), cols, False)
 
 
 def _columns(type: Attribute) -> str | None:

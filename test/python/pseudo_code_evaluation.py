@@ -120,7 +120,7 @@ Positions: TypeAlias = list[Item]
 UNARY: dict[str, Callable[..., Array]] = {
     **{
         name: getattr(np, name)
-        for name in ("exp", "log", "tanh", "sqrt", "abs", "sin", "cos", "log1p", "floor", "ceil")
+        for name in ("exp", "log", "tanh", "sqrt", "abs", "sin", "cos", "log1p", "isnan", "floor", "ceil")
     },
     "erf": gelu_erf,
     "rsqrt": lambda x: 1 / np.sqrt(x),
