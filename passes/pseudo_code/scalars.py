@@ -89,7 +89,7 @@ def _expression(op: Operation, operands: list[Expr], indices: Mapping[str, str])
         case arith.NegfOp():
             return negated(operands[0])
         case math.FmaOp():
-            return total(product(operands[0], operands[1]), operands[2])
+            return Call("fma", tuple(operands))
         case math.PowFOp():
             return _raised(*operands)
         case arith.CmpfOp() | arith.CmpiOp():

@@ -93,9 +93,9 @@ def cast(place: Placer, item: SSAValue, element_type: Attribute) -> SSAValue:
     return place(_elementwise(item, element_type, kind), item.name_hint)
 
 
-def exponential(place: Placer, item: SSAValue) -> SSAValue:
-    """exp of an item."""
-    return place(_elementwise(item, block.element_type_of(item.type), math.ExpOp), "exp")
+def exponential(place: Placer, item: SSAValue, kind: type[Operation] = math.ExpOp) -> SSAValue:
+    """exp of an item, or 2 to its power for `math.Exp2Op`."""
+    return place(_elementwise(item, block.element_type_of(item.type), kind), "exp")
 
 
 def logarithm(place: Placer, item: SSAValue) -> SSAValue:

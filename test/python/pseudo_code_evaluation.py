@@ -128,6 +128,7 @@ UNARY: dict[str, Callable[..., Array]] = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     **dict.fromkeys(("f16", "bf16", "f32"), lambda x: x),
     "where": np.where,
+    "fma": lambda x, y, z: x * y + z,
     "max": np.maximum,
     "min": np.minimum,
 }

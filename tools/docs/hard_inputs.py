@@ -204,6 +204,7 @@ _MAKERS: Mapping[str, _Maker] = {
     "attention_qknorm": _scaled,
     "attention_qk_layernorm": _scaled,
     "attention_spellings": _quarters,
+    "attention_base_2": _quarters,
     "attention_causal": _causal_attention,
     "attention": _attention,
     "layernorm": _shifted,
