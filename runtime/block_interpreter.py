@@ -335,7 +335,8 @@ class BlockInterpreter:
                 return self._algebra(op, [widen(operand) for operand in operands])
             case block.RowSumOp():
                 self.counts.flops += operands[0].size
-                return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
+                with np.errstate(all="ignore"):
+                    return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
             case block.DotOp():
                 a, b = (operand.astype(self._dtype(op.result.type), copy=False) for operand in operands)
                 self.counts.flops += 2 * a.shape[0] * a.shape[1] * b.shape[0]
