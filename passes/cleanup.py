@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from ..dialects import block
+from ..dialects.array import ExtentOp
 from ..dialects.block.canonicalize import (
     DropDuplicateMapInputs,
     DropUnusedMapInputs,
@@ -18,10 +19,13 @@ from ..dialects.block.canonicalize import (
 
 
 class EraseDead(RewritePattern):
-    """An operation of the dialect whose results nobody uses is erased; all of them are pure."""
+    """An operation of the dialect whose results nobody uses is erased; all of them are pure. So is an extent,
+    which would keep the nest that makes its array alive.
+    """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if op.results and op.name.startswith("block.") and not any(result.uses for result in op.results):
+        ours = op.name.startswith("block.") or isinstance(op, ExtentOp)
+        if ours and op.results and not any(result.uses for result in op.results):
             rewriter.erase(op)
 
 

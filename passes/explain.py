@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING
 
-from .trace_steps import Leg, Numbers, Refusal, Step, Story, stories_of
+from .trace_steps import Leg, Numbers, Refusal, Step, Story, steps_of, stories_of
 from .units import change_in_units, counted, in_units
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _LABEL, _TITLE, _BYTES = 9, 27, 18
 """Columns of a step's numbers, of its law, and of the bytes that it saved."""
 
 ACTIONS: dict[str, str] = {
+    "constant-prologue": "made once, before the kernel",
     "cse": "equal values made once",
     "duplicate-mapped-scale": "scale left to the readers",
     "exp-of-shift": "shift out of exp",
@@ -33,6 +35,7 @@ ACTIONS: dict[str, str] = {
     "fuse-sibling-maps": "loops over one list merged",
     "hoist-invariant": "out of the loop",
     "inline-whole-dim": "loop over one block opened",
+    "interchange-maps": "loops change places",
     "leave-sum/addition": "sum of sums taken apart",
     "leave-sum/invariant": "sum of one value is a multiple",
     "leave-sum/linear form": "terms leave the sum",
@@ -101,9 +104,12 @@ def _story(story: Story, programs: bool) -> Iterator[str]:
                 yield from _program(shown)
         if leg.numbers is not None:
             yield from _wrapped(f"= {summary(leg.numbers)}", "  ")
+            yield from _private_lists(leg)
         if programs and leg.program != shown:
             shown = leg.program
             yield from _program(shown)
+        yield from _tried(leg)
+        yield from _prologue(leg)
     yield ""
     yield from _snapshots(story)
     yield from _laws(story)
@@ -132,6 +138,35 @@ def _way(leg: Leg) -> Iterator[str]:
         yield f"To snapshot {leg.number}, by the laws alone:"
     else:
         yield from _wrapped(f"To snapshot {leg.number}: {kept.description} (kept: {kept.reason})")
+
+
+def _private_lists(leg: Leg) -> Iterator[str]:
+    """The lists that live and die in one iteration each, where all that remain do."""
+    if leg.lists and all(one.inside for one in leg.lists):
+        places: dict[str, list[str]] = {}
+        for one in leg.lists:
+            place = "".join(f"[{dim}]" for dim in one.inside)
+            places.setdefault(place, []).append(f"%{one.name}" if one.name else "one without a name")
+        told = "; ".join(f"{', '.join(names)} in {place}" for place, names in places.items())
+        yield from _wrapped(f"lists private to an iteration: {told}", "    ")
+
+
+def _tried(leg: Leg) -> Iterator[str]:
+    """What was tried from the snapshot at which the way ends."""
+    for (description, reason), count in Counter((one.description, one.reason) for one in leg.tried).items():
+        times = f" ({count} sites)" if count > 1 else ""
+        yield from _wrapped(f"tried from here, not taken: {description}{times}: {reason}", "  ")
+
+
+def _prologue(leg: Leg) -> Iterator[str]:
+    """How what depends on constants alone left the kernel."""
+    if leg.prologue:
+        yield ""
+        yield "Last, what depends on constants alone leaves the kernel, and is made once:"
+        yield from map(step_line, steps_of(leg.prologue))
+        if leg.result is not None:
+            once = in_units(leg.prologue_bytes, "B")
+            yield from _wrapped(f"= {summary(leg.result)}; {once} once", "  ")
 
 
 # Steps
@@ -212,7 +247,7 @@ def _row(number: str, cells: Sequence[str], how: str) -> str:
 def _laws(story: Story) -> Iterator[str]:
     counts: dict[tuple[str, str, str], int] = {}
     for leg in story.legs:
-        for firing in leg.firings:
+        for firing in (*leg.firings, *leg.prologue):
             key = firing.rule, firing.variant, firing.law
             counts[key] = counts.get(key, 0) + 1
     if counts:

@@ -69,9 +69,10 @@ class Snapshot:
 class Attempt:
     """An extension that was tried from the snapshot at the end of a path."""
 
-    path: tuple[str, ...]
-    description: str
-    outcome: str
+    path: tuple[Candidate, ...]
+    candidate: Candidate
+    snapshot: Snapshot | None = None
+    """Where it leads; None if no structural law fired after it."""
 
 
 def _maps(function: FuncOp) -> Iterator[tuple[block.MapOp, int]]:
@@ -159,22 +160,13 @@ class Explorer:
         touched = apply(function, candidate, auditor=auditor)
         firings = Normalizer(function, extra=self.extra, auditor=auditor).run(touched)
         if not firings.structural:
-            self._note(
-                snapshot, candidate, "no structural law fired after it: it would repeat work for nothing"
-            )
+            self.attempts.append(Attempt(snapshot.candidates, candidate))
             return None
         # A clone: the order of uses, and so that of sites, is then the same wherever it is cloned again.
         following = Snapshot(function.clone(), cost_of(function), (*snapshot.candidates, candidate))
         known = self._known.setdefault(self._key(following), following)
-        self._note(
-            snapshot,
-            candidate,
-            "kept" if known is following else "it leads to a snapshot that is known already",
-        )
+        self.attempts.append(Attempt(snapshot.candidates, candidate, known))
         return known
-
-    def _note(self, snapshot: Snapshot, candidate: Candidate, outcome: str) -> None:
-        self.attempts.append(Attempt(snapshot.path, candidate.description, outcome))
 
     def _key(self, snapshot: Snapshot) -> tuple[int, ...]:
         key = self._keys.get(snapshot)

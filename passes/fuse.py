@@ -29,11 +29,11 @@ from .output import os_reason
 from .rules.constant_prologue import ConstantPrologue
 from .rules.law import AnyLaw, Auditor, Observer
 from .rules.table import all_laws
-from .rules.user_rule import user_rules
+from .rules.user_rule import laws_among, user_rules
 from .stabilize.needs import is_stabilized
 
 if TYPE_CHECKING:
-    from .trace import Record
+    from .trace import Record, Tracer
 
 SNAPSHOT = "bb.snapshot"
 """Attribute of a function that is a snapshot: its number, the extensions that led to it, and its modelled
@@ -193,27 +193,41 @@ class BlockFusePass(ModulePass):
         from .trace import Tracer
 
         tracer = Tracer(function, self.programs)
-        laws = _laws_to_explain()
+        laws = [*_laws_to_explain(), *map(_as_it_is, laws_among(extra))]
         Normalizer(function, tracer, extra).run()
         tracer.snapshot(0, (), laws)
         for length, candidate in enumerate(snapshot.candidates, start=1):
-            for attempt in explorer.attempts:
-                if (
-                    attempt.path == snapshot.path[: length - 1]
-                    and attempt.description != candidate.description
-                ):
-                    tracer.extension(attempt.description, False, attempt.outcome)
+            self._tell_attempts(snapshot.candidates[: length - 1], candidate, explorer, tracer)
             tracer.extension(candidate.description, True, "a structural law fired after it")
             # Sites are found through uses, whose order only a fresh clone has in common with the explorer's.
             function = tracer.function = function.clone()
             touched = apply(function, candidate, tracer)
             Normalizer(function, tracer, extra).run(touched)
             tracer.snapshot(numbers[snapshot.candidates[:length]], snapshot.path[:length], laws)
+        self._tell_attempts(snapshot.candidates, None, explorer, tracer)
+        extract_constants(function, tracer)
+        tracer.result(snapshot.number)
         return tracer.records
+
+    def _tell_attempts(
+        self, path: tuple[Candidate, ...], taken: Candidate | None, explorer: Explorer, tracer: Tracer
+    ) -> None:
+        """Record the extensions that were tried from the snapshot at the end of a path, but the one taken."""
+        for attempt in explorer.attempts:
+            if attempt.path == path and attempt.candidate != taken:
+                outcome = "no structural law fired after it: it would repeat work for nothing"
+                if attempt.snapshot is not None:
+                    outcome = f"it leads to snapshot {attempt.snapshot.number}"
+                tracer.extension(attempt.candidate.description, False, outcome)
 
 
 def _laws_to_explain() -> list[Callable[[Facts], AnyLaw]]:
     return [*all_laws(), *EXTENSIONS]
+
+
+def _as_it_is(law: AnyLaw) -> Callable[[Facts], AnyLaw]:
+    """A user's law, which was made already."""
+    return lambda _: law
 
 
 def extract_constants(function: FuncOp, observer: Observer | None = None) -> None:

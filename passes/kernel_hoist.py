@@ -23,8 +23,8 @@ class KernelHoistPass(ModulePass):
     name = "kernel-hoist"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        loops = [inner for inner in op.walk(reverse=True) if isinstance(inner, kernel.ForOp)]
-        for loop in loops:
+        loops = [inner for inner in op.walk() if isinstance(inner, kernel.ForOp)]
+        for loop in reversed(loops):  # what leaves an inner loop may leave the one around it as well
             hoist(loop)
 
 
@@ -47,9 +47,9 @@ def _is_invariant(op: Operation, loop: kernel.ForOp) -> bool:
             pinned = (*op.first_dims, *op.here_dims)
             return all(name != dim or name in pinned for axis in op.axis_dims for name in axis)
         case kernel.LoadOp():
-            array = op.source.owner
-            if not isinstance(array, kernel.CursorOp) or isinstance(array.array.owner, kernel.BufferOp):
-                return False  # a buffer may be written in the loop
+            cursor = op.source.owner
+            if not isinstance(cursor, kernel.CursorOp) or not kernel.is_input(cursor.array):
+                return False  # a buffer or a result may be written in the loop
         case kernel.SweepOp():
             for inner in op.body.block.ops:
                 if (
@@ -76,10 +76,10 @@ def _changes_in(value: SSAValue, body: Block) -> bool:
 
 def _read_before(tile: SSAValue, op: Operation) -> bool:
     """Whether somebody reads a tile before it is written: what the iteration before left there."""
-    return any(
-        reader.parent is op.parent and reader is not op and reader.is_before_in_block(op)
-        for reader in kernel.readers(tile)
-    )
+    body = op.parent
+    assert body is not None
+    around = [body.find_ancestor_op_in_block(reader) for reader in kernel.readers(tile)]
+    return any(each is not None and each is not op and each.is_before_in_block(op) for each in around)
 
 
 def _stands_in(op: Operation, body: Block) -> bool:

@@ -7,13 +7,17 @@ their operand; other element-wise operators three times their operands; contract
 twice the product of their operands; a stacked list twice its element, a reduced result three times. A firing
 must make the tuple
 
-    (weight, misplaced pairs, maps, operations and results, nesting depths)
+    (transposed views, weight, misplaced pairs, maps, operations and results, nesting depths, iterated dims)
 
-smaller in lexicographic order, where a misplaced pair is a scale or shift over one of its kind, a row scale
-under a column scale, a column shift under a row shift, a shift under an addition, or a constant factor under
-a product. Dead code does not count. This is checked at run time by `block-fuse{check=true}` and in the tests;
-it is a measured argument with a hand check of the local laws, not a proof. Extensions do not count: they move
-maps inward, and each that is kept merges at least one map.
+smaller in lexicographic order. The transposed views, those that show an assembled list with its dims in
+another order, count once for each pair of dims that change places, with the number of maps on the longest way
+to the list; the longest ways are compared first (`interchange-maps` puts views of what a nest reads, to which
+the way is shorter, in the place of a view of what it makes). A misplaced pair is a scale or shift over one of
+its kind, a row scale under a column scale, a column shift under a row shift, a shift under an addition, or a
+constant factor under a product. Dead code does not count, but for its dims: `inline-whole-dim` may find
+nothing else. This is checked at run time by
+`block-fuse{check=true}` and in the tests; it is a measured argument with a hand check of the local laws, no
+proof. Extensions do not count: they move maps inward, and each that is kept merges at least one map.
 """
 
 from __future__ import annotations
@@ -25,10 +29,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ..dialects import block
+from .rules.inline_whole_dim import iterated_dims
+from .rules.interchange_maps import transposed_view
 from .rules.items import scale_of, shift_of, through_cast
 from .rules.law import AnyLaw, Check
 
-Measure = tuple[int, int, int, int, int]
+Measure = tuple[tuple[int, ...], int, int, int, int, int, int]
 
 _SUMS = (
     block.RowScaleOp,
@@ -86,6 +92,32 @@ class _Weigher:
                 return 2 * max(1, sum(operands))
 
 
+class _Heights:
+    """The number of maps on the longest way to a value, from the arguments of the function."""
+
+    def __init__(self) -> None:
+        self.known: dict[SSAValue, int] = {}
+
+    def of(self, value: SSAValue) -> int:
+        height = self.known.get(value)
+        if height is None:
+            height = self.known[value] = self._find(value)
+        return height
+
+    def _find(self, value: SSAValue) -> int:
+        owner = value.owner
+        if isinstance(owner, Block):
+            user = owner.parent_op()
+            if isinstance(user, block.MapOp):
+                assert isinstance(value, BlockArgument)
+                return self.of(user.inputs[value.index])
+            return 0
+        if isinstance(owner, block.MapOp):
+            index = owner.results.index(value)  # pyright: ignore[reportArgumentType]
+            return 1 + self.of(owner.yield_op.arguments[index])
+        return max((self.of(operand) for operand in owner.operands), default=0)
+
+
 def _multiples(value: SSAValue) -> int:
     """How many constant factors stand one over the other."""
     count = 0
@@ -130,6 +162,7 @@ def _measure(function: FuncOp) -> tuple[Measure, Collection[SSAValue]]:
     assert isinstance(last, ReturnOp)
     weight = sum(weigher.of(value) for value in last.arguments)
     live = weigher.known
+    heights, views = _Heights(), list[int]()
     misplaced = maps = size = depths = 0
 
     def visit(body: Block, depth: int) -> None:
@@ -139,6 +172,8 @@ def _measure(function: FuncOp) -> tuple[Measure, Collection[SSAValue]]:
             if not needed:
                 continue
             misplaced += _misplaced(op)
+            if (view := transposed_view(op)) is not None:
+                views.extend([heights.of(view.list)] * view.inversions())
             size += 1 + needed
             depths += depth
             maps += isinstance(op, block.MapOp | block.ReduceOp)
@@ -146,7 +181,8 @@ def _measure(function: FuncOp) -> tuple[Measure, Collection[SSAValue]]:
                 visit(op.body.block, depth + 1)
 
     visit(function.body.block, 0)
-    return (weight, misplaced, maps, size, depths), live
+    dims = len(iterated_dims(function))
+    return (tuple(sorted(views, reverse=True)), weight, misplaced, maps, size, depths, dims), live
 
 
 @dataclass

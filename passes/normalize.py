@@ -24,12 +24,14 @@ from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, Rewr
 from xdsl.rewriter import InsertPoint
 
 from ..dialects import block
+from ..dialects.block.canonicalize import PartitionOfAssemble
 from .cleanup import cleanup_patterns
 from .facts import Facts
 from .rules.cse import Cse
 from .rules.fuse_consecutive_maps import FuseConsecutiveMaps
 from .rules.fuse_sibling_maps import FuseSiblingMaps
 from .rules.inline_whole_dim import InlineWholeDim
+from .rules.interchange_maps import InterchangeMaps
 from .rules.law import AnyLaw, Auditor, Law, Observer
 from .rules.table import freely_ordered_laws, late_laws
 
@@ -135,7 +137,9 @@ class Normalizer:
         laws = [law(self.facts, tee) for law in freely_ordered_laws()]
         if random is not None:
             random.shuffle(laws)
-        self._first = InlineWholeDim(self.facts, tee)
+        self._inline = InlineWholeDim(self.facts, tee)
+        self._interchange = InterchangeMaps(self.facts, tee)
+        self._same_view = PartitionOfAssemble()
         self._cse = Cse(self.facts, tee)
         self._late: list[AnyLaw] = [law(self.facts, tee) for law in late_laws()]
         self._consecutive = FuseConsecutiveMaps(self.facts, tee)
@@ -164,7 +168,9 @@ class Normalizer:
         `touched`: the operations that changed since the function was in normal form, if it was; they are
         looked at first.
         """
-        while self._has_whole_dims() and self._try(self.function, [self._first]):
+        while self._has_whole_dims() and self._try(self.function, [self._inline]):
+            touched = None
+        if self._interchange_maps():
             touched = None
         for op in touched or ():
             self._touch(op)
@@ -172,11 +178,26 @@ class Normalizer:
             self._drain()
         while True:
             self._settle()
-            if not self._fire_late() and not self._fuse_siblings():
+            if not self._interchange_maps() and not self._fire_late() and not self._fuse_siblings():
                 return self.firings
 
     def _has_whole_dims(self) -> bool:
         return any(dim.is_whole for dim in (block.declared_dims(self.function) or {}).values())
+
+    def _interchange_maps(self) -> bool:
+        """Interchange maps until each list that can be is made in the order in which it is read.
+
+        One nest after the other, from the readers to the makers: what a nest reads transposed is seen when it
+        has been interchanged itself. Views that are none any more go at once.
+        """
+        fired, again = False, True
+        while again:
+            again = False
+            for op in list(items_and_maps(self.function)):
+                if isinstance(op, block.PartitionOp) and self._try(op, [self._interchange]):
+                    self._try(op, [self._same_view])
+                    fired = again = True
+        return fired
 
     def _settle(self) -> None:
         """Everything but late laws and siblings, to a fixpoint."""

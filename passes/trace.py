@@ -5,9 +5,13 @@ Records are dictionaries that go into a file as JSON lines:
 - `program`: the program at the start;
 - `fired`: a law at a site, with what the program moves and computes before and after it (and after the
   simplifications that follow);
-- `extension`: an extension that was tried, whether it was kept, and why not;
-- `snapshot`: a complete version of the program;
-- `refused`: a site of a snapshot at which a law declined, and the reason.
+- `extension`: an extension that was tried from the snapshot before it, whether this way goes on with it, and
+  why; those behind the last snapshot say why there is no further one, or which others were found;
+- `snapshot`: a complete version of the program, with the lists that remain: their names, and the dims of the
+  maps around each, in whose iterations it lives and dies;
+- `refused`: a site of a snapshot at which a law declined, and the reason;
+- `result`: the program that the pass gives, after what depends on constants alone has left the kernel. The
+  numbers are those of the kernel; `prologue_bytes` is what its once-only prologue moves.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ..dialects import block
@@ -27,6 +31,7 @@ from .facts import Facts
 from .output import replace_file
 from .pseudo_code import pseudo_code
 from .rules.law import AnyLaw, Check
+from .rules.map_editing import PROLOGUE
 from .traffic import Traffic, contraction_flops, modelled_values, traffic_of_function
 
 Record = dict[str, object]
@@ -36,53 +41,89 @@ def measure(function: FuncOp) -> dict[str, int]:
     """What a program moves and computes, at the declared or at assumed sizes, and how many nests and lists it
     has.
     """
-    total = Traffic()
-    for _, traffic in traffic_of_function(function):
-        total += traffic
+    kernel, prologue = Traffic(), Traffic()
+    for op, traffic in traffic_of_function(function):
+        if PROLOGUE in op.attributes:
+            prologue += traffic
+        else:
+            kernel += traffic
     values = modelled_values(block.declared_dims(function) or {})
-    numbers = total.evaluate(values)
+    numbers, once = kernel.evaluate(values), prologue.evaluate(values)
+    nests = [op for op in function.body.block.ops if isinstance(op, block.MapOp)]
     return {
-        "nests": sum(isinstance(op, block.MapOp) for op in function.body.block.ops),
+        "nests": sum(PROLOGUE not in op.attributes for op in nests),
         "lists": len(intermediate_lists(function)),
         "loads": numbers["loads"],
         "stores": numbers["stores"],
         "bytes": numbers["bytes_loaded"] + numbers["bytes_stored"],
         "flops": numbers["flops"],
         "contraction_flops": contraction_flops(function).evaluate(values),
+        "prologue_bytes": once["bytes_loaded"] + once["bytes_stored"],
     }
 
 
-def intermediate_lists(function: FuncOp) -> list[Operation]:
-    """The maps that stack a list which some operation of the function reads again, once for each list."""
-    found: list[Operation] = []
+def intermediate_lists(function: FuncOp) -> list[SSAValue]:
+    """The lists that a map stacks and that some operation of the function reads again, also as an array.
+
+    What a once-only prologue makes is no intermediate list, but a constant.
+    """
+    found: list[SSAValue] = []
     for op in function.walk():
-        if isinstance(op, block.MapOp):
+        if isinstance(op, block.MapOp) and PROLOGUE not in op.attributes:
             for result, kind in zip(op.results_, op.result_kinds, strict=True):
-                if kind is block.Kind.Stack and any(
-                    isinstance(use.operation, block.MapOp | block.ReduceOp) or _captures(use.operation, op)
-                    for use in result.uses
-                ):
-                    found.append(op)
+                if kind is block.Kind.Stack and any(_reads(use.operation, op) for use in result.uses):
+                    found.append(result)
     return found
 
 
-def _captures(user: Operation, maker: Operation) -> bool:
-    return isinstance(user, block.LoadOp) or (
+def _reads(user: Operation, maker: Operation) -> bool:
+    if isinstance(user, block.AssembleOp):
+        return any(isinstance(use.operation, block.PartitionOp) for use in user.result.uses)
+    return isinstance(user, block.MapOp | block.ReduceOp | block.LoadOp) or (
         user.parent is not maker.parent and not isinstance(user, block.YieldOp)
     )
 
 
-def site_of(op: Operation) -> Record:
-    """Where an operation stands: its name, what it makes, the dims of the maps around it, and its source
-    location.
-    """
+def dims_around(op: Operation) -> list[str]:
+    """The dims of the maps around an operation, outermost first."""
     dims: list[str] = []
     scope = op.parent_op()
     while scope is not None:
         if isinstance(scope, block.MapOp):
             dims.insert(0, scope.dim_name)
         scope = scope.parent_op()
-    site: Record = {"op": op.name, "inside": dims}
+    return dims
+
+
+def _remaining(function: FuncOp) -> list[Record]:
+    """Intermediate lists, each with the dims of the maps in whose iterations it lives and dies."""
+    return [
+        {"name": _name_of(value), "inside": dims_around(value.owner)}
+        for value in intermediate_lists(function)
+        if isinstance(value.owner, Operation)
+    ]
+
+
+def _name_of(value: SSAValue) -> str:
+    """The name of a list, or else of what it is a list of."""
+    while value.name_hint is None:
+        match value.owner:
+            case block.MapOp():
+                value = value.owner.yield_op.arguments[value.owner.results.index(value)]  # pyright: ignore[reportArgumentType]
+            case block.StoreOp():
+                value = value.owner.source
+            case block.RowScaleOp() | block.ColScaleOp() | block.RowShiftOp() | block.ColShiftOp():
+                value = value.owner.block
+            case _:
+                break
+    return value.name_hint or ""
+
+
+def site_of(op: Operation) -> Record:
+    """Where an operation stands: its name, what it makes, the dims of the maps around it, and its source
+    location.
+    """
+    site: Record = {"op": op.name, "inside": dims_around(op)}
     if isinstance(op, block.MapOp):
         site["dim"] = op.dim_name
     names = [result.name_hint for result in op.results if result.name_hint]
@@ -161,6 +202,7 @@ class Tracer:
             number=number,
             path=list(path),
             numbers=self._numbers(self._now),
+            lists=_remaining(self.function),
             program=pseudo_code(self.function),
         )
         facts, seen = Facts(), set[str]()
@@ -180,6 +222,13 @@ class Tracer:
                     if text not in seen:
                         seen.add(text)
                         self._record("refused", **content)
+
+    def result(self, number: int) -> None:
+        """The function is what the pass gives now, for a snapshot."""
+        self.settle()
+        self._now = measure(self.function)
+        numbers = self._numbers(self._now)
+        self._record("result", number=number, numbers=numbers, program=pseudo_code(self.function))
 
 
 def _without_dead_code(function: FuncOp) -> FuncOp:

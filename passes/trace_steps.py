@@ -7,7 +7,7 @@ bookkeeping after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -163,6 +163,14 @@ class Refusal:
     site: Site
 
 
+@dataclass(frozen=True)
+class Remaining:
+    """A list that a snapshot stores and loads again, and the dims in whose iterations it lives and dies."""
+
+    name: str
+    inside: tuple[str, ...]
+
+
 @dataclass
 class Leg:
     """The way from one snapshot (at first the program) to the next."""
@@ -175,6 +183,16 @@ class Leg:
     """What the snapshot moves and computes; None where the trace ends before it."""
     program: str = ""
     refusals: list[Refusal] = field(default_factory=list[Refusal])
+    lists: tuple[Remaining, ...] = ()
+    """The intermediate lists of the snapshot."""
+    tried: list[Attempt] = field(default_factory=list[Attempt])
+    """Extensions that were tried from the snapshot, if the way ends there."""
+    prologue: list[Firing] = field(default_factory=list[Firing])
+    """How constants left the kernel, if the way ends there."""
+    result: Numbers | None = None
+    """What the kernel moves and computes then."""
+    prologue_bytes: int = 0
+    """What is moved once, to make those constants."""
 
     @property
     def steps(self) -> list[Step]:
@@ -229,7 +247,7 @@ def stories_of(records: Iterable[Record]) -> list[Story]:
     """The stories in a trace, in order. A leg that several snapshots have in common is told once."""
     stories: list[Story] = []
     story: Story | None = None
-    leg = done = Leg()
+    leg = done = told = Leg()
     for record in records:
         event = record["event"]
         if event == "program":
@@ -245,15 +263,28 @@ def stories_of(records: Iterable[Record]) -> list[Story]:
             leg.path = tuple(cast("Sequence[str]", record["path"]))
             leg.numbers = Numbers.of(record["numbers"])
             leg.program = str(record.get("program", ""))
-            if all((other.number, other.path) != (leg.number, leg.path) for other in story.legs):
+            leg.lists = tuple(_remaining(record.get("lists", ())))
+            known = [other for other in story.legs if (other.number, other.path) == (leg.number, leg.path)]
+            if not known:
                 story.legs.append(leg)
+            told = known[0] if known else leg
             leg, done = Leg(), leg
         elif event == "refused":
             rule, variant, reason = (str(record[key]) for key in ("rule", "variant", "reason"))
             done.refusals.append(Refusal(rule, variant, reason, Site.of(record["site"])))
+        elif event == "result":
+            told.tried, told.prologue = leg.attempts, leg.firings
+            told.result = Numbers.of(record["numbers"])
+            told.prologue_bytes = cast("Mapping[str, int]", record["numbers"]).get("prologue_bytes", 0)
+            leg = Leg()
     if story is not None and leg.firings:
         story.legs.append(leg)
     return stories
+
+
+def _remaining(content: object) -> Iterator[Remaining]:
+    for one in cast("Sequence[Mapping[str, object]]", content):
+        yield Remaining(str(one["name"]), tuple(cast("Sequence[str]", one["inside"])))
 
 
 def _story_for(record: Record, stories: list[Story]) -> Story:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -162,6 +162,8 @@ class Executable:
         """The program as kernels."""
         self.function = select_function(self.module, options.entry)
         self._plan: Plan = plan_of(self.module, self.function)
+        # Once, for a program's attributes take longer to read than a small kernel takes to run.
+        self._argument_names = tuple(argument.name for argument in arguments_of(self.function))
 
     @property
     def source(self) -> str:
@@ -200,7 +202,7 @@ class Executable:
     @property
     def argument_names(self) -> list[str]:
         """The names of the arguments, in order."""
-        return [argument.name for argument in arguments_of(self.function)]
+        return list(self._argument_names)
 
     def __call__(
         self, *arrays: object, out: object = None, threads: int | None = None, **named: object
@@ -320,6 +322,8 @@ class _Call:
     known: Mapping[SSAValue, ArrayView]
     """Values that were computed when constants were bound."""
     threads: int
+    given: list[ArrayView] = field(default_factory=list[ArrayView])
+    """Arrays that the caller has, or will have."""
 
     def constants(self) -> dict[SSAValue, ArrayView]:
         """The values that depend on the inputs at hand alone, which are not all of the program's."""
@@ -338,6 +342,7 @@ class _Call:
 
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
+        self.given += (*self.inputs.values(), *self.known.values())
         values: dict[SSAValue, ArrayView] = {**self.inputs, **self.known}
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
@@ -360,7 +365,7 @@ class _Call:
                 self._evaluate(step, values)
             for value in plan.last_uses.get(number, ()):
                 values.pop(value, None)
-        return [self._result(index, value, values[value]) for index, value in enumerate(plan.results)]
+        return [self._result(index, values[value]) for index, value in enumerate(plan.results)]
 
     def _launch(
         self,
@@ -406,7 +411,7 @@ class _Call:
         for value, array in zip(op.results, results, strict=True):
             values[value] = view_of(array, f"%{value.name_hint or 'value'}")
 
-    def _result(self, index: int, value: SSAValue, view: ArrayView) -> Array:
+    def _result(self, index: int, view: ArrayView) -> Array:
         """A result as an array of its own: what was an argument, or is in another place than wanted, is
         copied.
         """
@@ -414,9 +419,11 @@ class _Call:
         if wanted is not None and wanted is not view:
             wanted.numpy()[...] = view.numpy()
             return wanted.numpy()
-        given = any(view is other for other in (*self.inputs.values(), *self.known.values()))
         array = view.numpy()
-        return array.copy() if given else array
+        if wanted is not None or not any(view is other for other in self.given):
+            self.given.append(view)
+            return array
+        return array.copy()
 
 
 def compile_program(

@@ -33,6 +33,7 @@ from .structure import (
     ParallelOp,
     TileOp,
     enclosing_loop,
+    is_input,
     region_of,
 )
 from .types import ArrayType, CursorType, Lanes, LanesAttr, Space, SpaceAttr, TileType
@@ -88,6 +89,7 @@ __all__ = [
     "TileType",
     "YieldOp",
     "enclosing_loop",
+    "is_input",
     "readers",
     "region_of",
     "scalar_block",

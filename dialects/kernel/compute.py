@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
+from math import isnan
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -46,7 +47,7 @@ from ..block.syntax import (
     print_types,
 )
 from ..scalar import is_float, verify_scalar_region
-from .structure import enclosing_loop
+from .structure import CursorOp, enclosing_loop, is_input, require_axes
 from .types import CursorType, TileType
 
 
@@ -121,6 +122,9 @@ class StoreOp(_MoveOp):
         if not isinstance(self.target.type, CursorType):
             raise VerifyException(f"kernel.store: expected a cursor to store to, got {self.target.type}")
         self.verify_same_dims()
+        cursor = self.target.owner
+        if isinstance(cursor, CursorOp) and is_input(cursor.array):
+            raise VerifyException("kernel.store: the kernel only reads this array")
 
 
 @irdl_op_definition
@@ -154,6 +158,8 @@ class FillOp(IRDLOperation):
 
     def verify_(self) -> None:
         _tile(self, self.tile)
+        if isnan(self.number):
+            raise VerifyException("kernel.fill: the value must be a number or infinite")
 
     @classmethod
     def parse(cls, parser: Parser) -> FillOp:
@@ -173,7 +179,10 @@ class FillOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_operand(self.tile)
-        printer.print_string(f", {self.number!r}")
+        mantissa, exponent, power = repr(self.number).partition("e")
+        # A number is only read as a float with a point in it.
+        point = ".0" if exponent and "." not in mantissa else ""
+        printer.print_string(f", {mantissa}{point}{exponent}{power}")
         print_attributes(printer, self)
         print_types(printer, (self.tile,))
 
@@ -344,7 +353,9 @@ class SweepOp(IRDLOperation):
 
     def verify_(self) -> None:
         dims = self.dims
-        require_declared(self, dims)
+        if len(dims) > 2 or len(set(dims)) != len(dims):
+            raise VerifyException(f"kernel.sweep: expected at most two dims, got [{', '.join(dims)}]")
+        require_axes(self, dims)
         blocks: set[object] = set()
         for value in self.inputs:
             tile = _tile(self, value)

@@ -75,7 +75,14 @@ class FuncOp(IRDLOperation):
             )
         if DIMS not in self.attributes:
             raise VerifyException("kernel.func: the kernel has no `block.dims`")
-        parse_dims(self.attributes[DIMS])
+        for name, dim in parse_dims(self.attributes[DIMS]).items():
+            if dim.block_size is None and not dim.is_whole and not dim.is_batch:
+                raise VerifyException(f"kernel.func: dim {name} has no block size")
+        for op in self.body.block.ops:
+            if not isinstance(op, ParallelOp):
+                raise VerifyException(
+                    f"kernel.func: expected kernel.parallel alone in a kernel, got {op.name}"
+                )
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
@@ -87,7 +94,7 @@ class FuncOp(IRDLOperation):
         attributes = (
             parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
         )
-        return cls(name, len(outputs), parser.parse_region([*inputs, *outputs]), attributes)
+        return cls(name, len(outputs), _parse_body(parser, [*inputs, *outputs]), attributes)
 
     def print(self, printer: Printer) -> None:
         def argument(value: SSAValue) -> None:
@@ -96,7 +103,9 @@ class FuncOp(IRDLOperation):
 
         arguments = self.body.block.args
         first_output = len(arguments) - self.output_count
-        printer.print_string(f" @{self.sym_name.data}(")
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string("(")
         printer.print_list(arguments[:first_output], argument)
         printer.print_string(")")
         if self.output_count:
@@ -106,7 +115,16 @@ class FuncOp(IRDLOperation):
         printer.print_string(" attributes")
         print_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+
+def is_input(array: SSAValue) -> bool:
+    """Whether an array is an argument that its kernel does not write."""
+    kernel = array.owner.parent_op() if isinstance(array.owner, Block) else None
+    if not isinstance(kernel, FuncOp):
+        return False
+    arguments = kernel.body.block.args
+    return array in arguments[: len(arguments) - kernel.output_count]
 
 
 class _Loop(IRDLOperation):
@@ -157,7 +175,7 @@ class ParallelOp(_Loop):
             while parser.parse_optional_punctuation(",") is not None:
                 dims.append(parser.parse_symbol_name().data)
         attributes = _parse_keyword_attributes(parser)
-        op = cls(dims, parser.parse_region([]))
+        op = cls(dims, _parse_body(parser))
         op.attributes.update(attributes)
         return op
 
@@ -166,7 +184,7 @@ class ParallelOp(_Loop):
             printer.print_string(" " + ", ".join(f"@{dim}" for dim in self.dim_names))
         _print_keyword_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body)
+        printer.print_region(self.body, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -218,7 +236,7 @@ class ForOp(_Loop):
         if parser.parse_optional_keyword("until") is not None:
             until = parser.parse_symbol_name().data
         attributes = _parse_keyword_attributes(parser)
-        op = cls(dim, parser.parse_region([]), until)
+        op = cls(dim, _parse_body(parser), until)
         op.attributes.update(attributes)
         return op
 
@@ -228,7 +246,15 @@ class ForOp(_Loop):
             printer.print_string(f" until @{self.until_dim}")
         _print_keyword_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body)
+        printer.print_region(self.body, print_empty_block=False)
+
+
+def _parse_body(parser: Parser, arguments: Sequence[Parser.Argument] = ()) -> Region:
+    """A region with one block, which may be empty."""
+    region = parser.parse_region(arguments)
+    if not region.blocks:
+        region.add_block(Block())
+    return region
 
 
 def _parse_keyword_attributes(parser: Parser) -> dict[str, Attribute]:
@@ -239,6 +265,14 @@ def _print_keyword_attributes(printer: Printer, op: Operation) -> None:
     if op.attributes:
         printer.print_string(" attributes")
         print_attributes(printer, op)
+
+
+def require_axes(op: Operation, names: tuple[str, ...]) -> None:
+    """Raise VerifyException unless the dims of an item's axes are declared and none is a batch dim."""
+    dims = require_declared(op, names)
+    for name in names:
+        if name in dims and dims[name].is_batch:
+            raise VerifyException(f"{op.name}: batch dim {name} can be no axis of an item")
 
 
 def enclosing_loop(op: Operation, dim: str) -> Operation | None:
@@ -315,6 +349,7 @@ class CursorOp(IRDLOperation):
         for dim in cursor.dims:
             if dim not in named:
                 raise VerifyException(f"kernel.cursor: no axis of the array is over {dim}")
+        require_axes(self, cursor.dims)
         for what, dims in (("first", self.first_dims), ("here", self.here_dims)):
             for dim in dims:
                 if dim not in named:
@@ -392,7 +427,7 @@ class TileOp(IRDLOperation):
 
     def verify_(self) -> None:
         assert isinstance(self.result.type, TileType)
-        require_declared(self, self.result.type.dims)
+        require_axes(self, self.result.type.dims)
 
     @classmethod
     def parse(cls, parser: Parser) -> TileOp:
@@ -577,7 +612,9 @@ class LaunchOp(IRDLOperation):
         )
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" @{self.kernel_name}(")
+        printer.print_string(" ")
+        printer.print_symbol_name(self.kernel_name)
+        printer.print_string("(")
         printer.print_list(self.inputs, printer.print_operand)
         printer.print_string(") [")
         printer.print_list(self.axes, lambda axes: print_axes(printer, axes))

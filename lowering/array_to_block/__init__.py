@@ -41,6 +41,7 @@ def lower_function(function: FuncOp) -> None:
     simplify_views(function)
     analysis = analyse(function)
     if not analysis.iterations:
+        function.attributes[block.DIMS] = block.dims_attr({})  # nothing iterates: a block program as it is
         return
     new = _lowered(function, analysis)
     if not _extents_known(new, analysis):

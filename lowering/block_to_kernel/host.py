@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr, f64, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ...dialects import block, kernel
 from ...dialects.block import Kind
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
+from ...passes.cleanup import dead_code_patterns
 from ...passes.rules.map_editing import PROLOGUE
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place
@@ -39,7 +41,9 @@ def lower_function(function: FuncOp, orientation: Orientation) -> None:
             raise OpError(
                 function, f"dim {name} has no block size yet; run block-shapes before block-to-kernel"
             )
+    _drop_dead_code(function)
     _copy_views(function)
+    _copy_lists(function)
     _HostLowering(function, dims, orientation).run()
 
 
@@ -51,6 +55,31 @@ def _with_whole_dims(dims: Mapping[str, block.DimAttr]) -> dict[str, block.DimAt
         single = not dim.is_batch and extent is not None and size is not None and size >= extent
         found[name] = block.DimAttr(dim.extent.data, 0, block.Blocking.Whole) if single else dim
     return found
+
+
+def _drop_dead_code(function: FuncOp) -> None:
+    """Drop what nobody reads: a list that a map yields for nobody has no place to lie in."""
+    patterns = GreedyRewritePatternApplier([*dead_code_patterns()], dce_enabled=False)
+    PatternRewriteWalker(patterns, apply_recursively=True).rewrite_region(function.body)
+
+
+def _copy_lists(function: FuncOp) -> None:
+    """Let every map yield only lists and items that a map or a store in its body makes: others are copied."""
+    for op in list(function.body.walk()):
+        if not isinstance(op, block.MapOp):
+            continue
+        last, copied = op.yield_op, dict[SSAValue, SSAValue]()
+        for index, yielded in enumerate(last.arguments):
+            maker = yielded.owner
+            made = isinstance(maker, block.MapOp | block.StoreOp) and maker.parent is op.body.block
+            if made or block.is_local(yielded.type):
+                continue
+            if yielded not in copied:
+                nest = yielded.type.dims if isinstance(yielded.type, block.ListType) else ()
+                copies = _copy_nest(yielded, nest)
+                op.body.block.insert_ops_before(copies, last)
+                copied[yielded] = copies[-1].results[0]
+            last.operands[index] = copied[yielded]
 
 
 def _copy_views(function: FuncOp) -> None:
@@ -212,9 +241,7 @@ class _HostLowering:
             for value, argument in zip(nest.inputs, nest.body.block.args, strict=True):
                 places[argument] = places[value]
             for result, yielded in zip(nest.results_, nest.yield_op.arguments, strict=True):
-                if yielded in places or isinstance(yielded.owner, Block):
-                    raise OpError(nest, "yields a list that it does not make; a kernel cannot copy lists")
-                places[yielded] = places[result]
+                places[yielded] = [*places.get(yielded, []), *places[result]]
             if not self.dims[nest.dim_name].is_whole:
                 grid.append(nest.dim_name)
             inner = [op for op in nest.body.block.ops if not isinstance(op, block.YieldOp)]

@@ -253,8 +253,6 @@ class NestLowering:
         for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
             if block.is_local(yielded.type) or (kind is Kind.Any and result not in self.places):
                 continue
-            if isinstance(yielded.owner, Block) or yielded.owner.parent is not op.body.block:
-                raise OpError(op, "yields a list that it does not make; a kernel cannot copy lists")
             if result not in self.places:
                 self.places[result] = [self._buffer(result.type)]
             self.places[yielded] = [*self.places.get(yielded, []), *self.places[result]]

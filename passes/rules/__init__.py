@@ -15,6 +15,7 @@ LAW_NAMES = (
     "fuse-sibling-maps",
     "hoist-invariant",
     "inline-whole-dim",
+    "interchange-maps",
     "leave-sum",
     "merge-scales",
     "swap-scale-dot",

@@ -18,6 +18,7 @@ from . import (
     fuse_sibling_maps,
     hoist_invariant,
     inline_whole_dim,
+    interchange_maps,
     leave_sum,
     merge_scales,
     slice_extend,
@@ -55,6 +56,7 @@ def all_laws() -> list[type[AnyLaw]]:
     """The laws of phase 2."""
     modules = (
         inline_whole_dim,
+        interchange_maps,
         fuse_consecutive_maps,
         fuse_sibling_maps,
         fuse_map_reduction,

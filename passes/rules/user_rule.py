@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from typing import cast
 
@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ...dialects.diagnostics import did_you_mean
 from . import ALL_RULES
-from .law import Law, Observer
+from .law import AnyLaw, Law, Observer
 
 
 class UserRule(Law[None]):
@@ -62,3 +62,12 @@ def user_rules(names: tuple[str, ...]) -> list[RewritePattern]:
         is_law = isinstance(pattern, Law)
         patterns.append(cast(RewritePattern, pattern) if is_law else UserRule.wrapping(name, pattern))
     return patterns
+
+
+def laws_among(patterns: Sequence[RewritePattern]) -> list[AnyLaw]:
+    """The user rules that are laws themselves, and so can say why they decline."""
+    return [
+        cast(AnyLaw, pattern)
+        for pattern in patterns
+        if isinstance(pattern, Law) and not isinstance(pattern, UserRule)
+    ]

@@ -22,9 +22,9 @@ from block_drafter import RANGE, ItemDrafter, Known
 from block_evaluation import random_arguments
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Region, SSAValue
 
 DIMS = "MNKL"
 
@@ -87,6 +87,76 @@ class Drafter(ItemDrafter):
         made = self.put(body, op, low, high, row.varies - {dim})
         known.append(self.multiple(body, made) if self.flip() else made)
         self.step_map(body, known, open_, [a])
+
+    def step_view(self, body: Block, known: list[Known], open_: tuple[str, ...]) -> None:
+        """A list, mostly one that a perfect nest makes of others, seen in another order of its dims."""
+
+        def nested(k: Known) -> bool:
+            return isinstance(k.type, block.ListType) and len(k.type.dims) > 1
+
+        def fits(k: Known) -> bool:
+            if not isinstance(k.type, block.ListType):
+                return False
+            nest, item = k.type.dims, k.type.item.dims
+            return all(self.dims[dim].is_batch or dim in item for dim in nest) and all(
+                dim in nest or self.dims[dim].is_whole for dim in item
+            )
+
+        lists = [k for k in known if nested(k)]
+        if not lists:
+            return self.step_map(body, known, open_)
+        for _ in range(self.one_of((0, 1, 1, 2))):
+            made = self.nest(body, known, self.recent(lists), self.one_of(lists))
+            lists = [made] if fits(made) else lists
+            known.append(made)
+        lists = [k for k in lists if fits(k)]
+        if not lists:
+            return None
+        a = self.recent(lists)
+        assert isinstance(a.type, block.ListType)
+        axes = [[dim] for dim in dict.fromkeys((*a.type.dims, *a.type.item.dims))]
+        shape = [self.dims[dim].static_extent or 1 for (dim,) in axes]
+        array = block.AssembleOp(a.value, axes, TensorType(block.element_type_of(a.type.item), shape))
+        body.add_op(array)
+        nest = list(a.type.dims)
+        order = self.draw(st.permutations(nest)) if self.flip(4) else nest[::-1]
+        seen = block.list_type(order, a.type.item)
+        assert isinstance(seen, block.ListType)
+        known.append(self.put(body, block.PartitionOp(array.result, axes, seen), a.low, a.high, a.varies))
+        self.step_map(body, known, open_, known[-1:])
+
+    def nest(self, body: Block, known: list[Known], *lists: Known) -> Known:
+        """Maps, one directly inside another, over the dims of the first list; the list that they stack."""
+        assert isinstance(lists[0].type, block.ListType)
+        dims = lists[0].type.dims
+        elements, bodies, inputs = list(lists), list[Block](), list[list[SSAValue]]()
+        for dim in dims:
+            here = [k for k in elements if isinstance(k.type, block.ListType) and k.type.dim.data == dim]
+            bodies.append(
+                Block(arg_types=[k.type.element for k in here if isinstance(k.type, block.ListType)])
+            )
+            inputs.append([k.value for k in here])
+            inner = [
+                Known(argument, k.low, k.high, k.varies | {dim})
+                for k, argument in zip(here, bodies[-1].args, strict=True)
+            ]
+            elements = [*inner, *(k for k in elements if k not in here)]
+        element = next(k for k in elements if isinstance(k.type, block.ItemType))
+        load = block.LoadOp(element.value)
+        seen = [*known, *elements, self.put(bodies[-1], load, element.low, element.high, element.varies)]
+        self.load_all(bodies[-1], seen)
+        self.step_unary(bodies[-1], seen, dims)
+        self.step_binary(bodies[-1], seen, dims)
+        item = [k for k in seen if k.is_local and k not in known][-1]
+        stored = block.StoreOp(item.value)
+        bodies[-1].add_ops([stored, block.YieldOp(stored.result)])
+        for level in reversed(range(len(dims))):
+            op = block.MapOp(dims[level], inputs[level], [Kind.Stack], Region(bodies[level]))
+            if level:
+                bodies[level - 1].add_ops([op, block.YieldOp(op.results_[0])])
+            else:
+                body.add_op(op)
+        return Known(op.results_[0], item.low, item.high, item.varies - set(dims))
 
     # Iteration
 
@@ -195,7 +265,9 @@ class Drafter(ItemDrafter):
             elif any(k.is_local for k in known):
                 step = self.one_of(("decorate", "unary", "binary", "decorate", "map", "statistic", "reduce"))
             else:
-                step = self.one_of(("map", "statistic", "map", "statistic", "reduce"))
+                step = self.one_of(
+                    ("map", "statistic", "map", "statistic", "reduce", "view" if not open_ else "map")
+                )
             if open_ and index == 0:
                 self.load_all(body, known)
             if self.budget <= 0:
@@ -205,6 +277,8 @@ class Drafter(ItemDrafter):
                     self.step_decorate(body, known, open_)
                 case "statistic" if len(open_) < 3:
                     self.step_statistic(body, known, open_)
+                case "view":
+                    self.step_view(body, known, open_)
                 case "unary":
                     self.step_unary(body, known, open_)
                 case "binary":

@@ -7,14 +7,17 @@ from random import Random
 
 import pytest
 from bb.dialects import block
+from bb.dialects.parsing import parse_module
 from bb.passes.explore import Snapshot
 from bb.passes.measure import MeasureCheck
 from bb.passes.normalize import Normalizer
-from bb.passes.trace import intermediate_lists
+from bb.passes.trace import dims_around, intermediate_lists
 from bb.passes.traffic import modelled_traffic
 from bb.runtime.interpreter import interpret
-from fusion import FusionCase, assert_snapshot, fusion_cases, key, retraced, snapshots
+from fusion import FusionCase, assert_snapshot, first_snapshot, fusion_cases, key, retraced, snapshots
+from law_cases import RULES_DIR
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 DECODER = FusionCase("decoder_layer", "decoder_layer")
@@ -26,14 +29,6 @@ DIRECT = FusionCase("softmax_of_softmax", "direct")
 def nests(snapshot: Snapshot) -> list[block.MapOp]:
     """The maps at the top of a snapshot."""
     return [op for op in snapshot.function.body.block.ops if isinstance(op, block.MapOp)]
-
-
-def depth_of(op: Operation) -> int:
-    """How many maps stand around an operation."""
-    depth, scope = 0, op.parent_op()
-    while scope is not None:
-        depth, scope = depth + isinstance(scope, block.MapOp), scope.parent_op()
-    return depth
 
 
 # Every snapshot
@@ -60,7 +55,8 @@ def test_last_snapshot_is_one_nest(case: FusionCase) -> None:
     lists = intermediate_lists(chain[-1].function)
     if case in (DECODER, DIRECT):
         assert lists
-        assert all(depth_of(map_) >= 1 for map_ in lists), "a list is not private to an iteration"
+        places = [dims_around(maker) for value in lists if isinstance(maker := value.owner, Operation)]
+        assert all(places), "a list is not private to an iteration"
     else:
         assert not lists
 
@@ -91,6 +87,29 @@ def test_spellings_end_in_the_same_program(pair: tuple[tuple[str, str], tuple[st
     chains = [snapshots(FusionCase(*spelling).first())[0] for spelling in pair]
     left, right = ([key(snapshot) for snapshot in chain] for chain in chains)
     assert left == right
+
+
+# Nest orders
+
+
+def heads_outside() -> FuncOp:
+    """Attention over heads, then rows, and its output projection over rows, then heads."""
+    path = RULES_DIR.parent / "passes" / "block-fuse" / "heads-outside.mlir"
+    (function,) = parse_module(path.read_text(), path.name).ops
+    assert isinstance(function, FuncOp)
+    return function.clone()
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1, 2])
+def test_attention_with_heads_outside_fuses_with_its_projection(seed: int | None) -> None:
+    """As where both run over rows, then heads: the order in which nests are written does not matter."""
+    case = FusionCase("attention_projection", "attention_projection")
+    first = first_snapshot(heads_outside(), None if seed is None else Random(seed))
+    assert key(first) == key(case.first())
+    chain, _ = snapshots(first)
+    assert len(nests(chain[-1])) == 1
+    assert not intermediate_lists(chain[-1].function)
+    assert_right(case, chain[-1])
 
 
 # Whole dims

@@ -24,7 +24,7 @@ from bb.runtime.block_interpreter import Value
 from bb.runtime.interpreter import interpret
 from block_evaluation import Array, difference, evaluate
 from block_programs import BlockProgram, block_programs
-from example_programs import Case, cases
+from example_programs import Case, cases, respell
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from law_probes import PROBE, TOLERANCE, Evaluation, Probes, assert_applications_keep_items, copy_of
@@ -113,3 +113,12 @@ def test_any_order_of_laws_gives_one_normal_form(case: Case) -> None:
     expected = normal_form(function, intern, None)
     for seed in range(3):
         assert normal_form(function, intern, seed) == expected
+
+
+@pytest.mark.parametrize("element_type", ["f16", "bf16"])
+@pytest.mark.parametrize("case", [case for case in cases() if case.name != "decoder_layer"], ids=str)
+def test_any_order_gives_one_normal_form_in_16_bits(case: Case, element_type: str) -> None:
+    text = respell(case.text, case.module.DIMS, {}, element_type)
+    function = block_function(parse_module(text, case.name), case.entry)
+    intern = Interner()
+    assert normal_form(function, intern, 0) == normal_form(function, intern, None)

@@ -1,0 +1,43 @@
+// RUN: bb-opt %s -p array-decompose,array-to-block,block-shapes | filecheck %s
+// RUN: bb-opt %s -p "array-decompose,array-to-block,block-shapes{M=32 N=whole K=16},block-shapes{M=48}" | filecheck %s --check-prefix=NAMED
+// RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{H=4}" 2>&1 | filecheck %s --check-prefix=BATCH
+// RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{MM=4}" 2>&1 | filecheck %s --check-prefix=SIMILAR
+// RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{zebra=4}" 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{M=0}" 2>&1 | filecheck %s --check-prefix=ZERO
+// RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{M=4x}" 2>&1 | filecheck %s --check-prefix=TEXT
+// RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{M=99999999999}" 2>&1 | filecheck %s --check-prefix=LARGE
+
+// BATCH: block-shapes.mlir:{{[0-9]+}}:1: error: pass 'block-shapes': 'func.func' op batch dim H takes no block size: its items have no axis over it
+// SIMILAR: error: pass 'block-shapes': no function has a dim MM; did you mean 'M'?
+// UNKNOWN: error: pass 'block-shapes': no function has a dim zebra; the dims are H, M, N, K, L, P
+// ZERO: error: pass 'block-shapes': the size of dim M must be a positive number or whole, got '0'
+// TEXT: error: pass 'block-shapes': the size of dim M must be a positive number or whole, got '4x'
+// LARGE: error: pass 'block-shapes': the size of dim M must be a positive number or whole, got '99999999999'
+
+// Rows are cut into blocks of 64, keys likewise where they are summed over again; what fits into 256 columns is
+// whole.
+// CHECK-LABEL: func.func @attention
+// CHECK-SAME:  block.dims = {H = #block.dim<3, batch>, M = #block.dim<500, block = 64>, N = #block.dim<600, block = 64>, K = #block.dim<32, whole>, L = #block.dim<40, whole>}
+// NAMED-LABEL: func.func @attention
+// NAMED-SAME:  block.dims = {H = #block.dim<3, batch>, M = #block.dim<500, block = 48>, N = #block.dim<600, whole>, K = #block.dim<32, block = 16>, L = #block.dim<40, whole>}
+func.func @attention(%q: tensor<3x500x32xf32> {bb.dims = ["H", "M", "K"]}, %k: tensor<3x600x32xf32> {bb.dims = ["H", "N", "K"]}, %v: tensor<3x600x40xf32> {bb.dims = ["H", "N", "L"]}) -> tensor<3x500x40xf32> {
+  %out = array.attention %q, %k, %v : tensor<3x500x32xf32>, tensor<3x600x32xf32>, tensor<3x600x40xf32> -> tensor<3x500x40xf32>
+  func.return %out : tensor<3x500x40xf32>
+}
+
+// Unknown extents are cut as well; a dim that is summed over is cut at 256 columns.
+// CHECK-LABEL: func.func @matmul
+// CHECK-SAME:  block.dims = {M = #block.dim<?, block = 64>, N = #block.dim<1000, block = 256>, P = #block.dim<?, block = 256>}
+func.func @matmul(%a: tensor<?x?xf32> {bb.dims = ["M", "P"]}, %b: tensor<?x1000xf32> {bb.dims = ["P", "N"]}) -> tensor<?x1000xf32> {
+  %out = array.matmul %a, %b : tensor<?x?xf32>, tensor<?x1000xf32> -> tensor<?x1000xf32>
+  func.return %out : tensor<?x1000xf32>
+}
+
+// A size that the program declares stays, unless it is named.
+// CHECK-LABEL: func.func @declared
+// CHECK-SAME:  block.dims = {M = #block.dim<500, block = 8>, N = #block.dim<500, whole>, K = #block.dim<500, block = 256>}
+// NAMED-LABEL: func.func @declared
+// NAMED-SAME:  block.dims = {M = #block.dim<500, block = 48>, N = #block.dim<500, whole>, K = #block.dim<500, block = 16>}
+func.func @declared() attributes {block.dims = {M = #block.dim<500, block = 8>, N = #block.dim<500, whole>, K = #block.dim<500>}} {
+  func.return
+}
