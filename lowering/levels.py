@@ -36,15 +36,13 @@ def is_block_program(function: FuncOp) -> bool:
 def remaining_passes(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
     """What is left of a target's default pipeline for a program: all for arrays, nothing for kernels.
 
-    A block program goes in after `array-to-block`, a stabilised one after `block-stabilize`. Where nothing of
-    a program becomes blocks, there is nothing to do.
+    A block program goes in after `array-to-block`, a stabilised one after `block-stabilize`.
     """
     passes = PassPipeline(PIPELINES[target]).passes
-    to_blocks, to_kernels = split_after(passes, TO_BLOCKS)
+    _, to_kernels = split_after(passes, TO_BLOCKS)
     functions = list(functions_of(module))
     if not any(is_block_program(function) or is_launcher(function) for function in functions):
-        trial = PassPipeline(to_blocks).run(module.clone())
-        return passes if any(map(is_block_program, functions_of(trial))) else ()
+        return passes
     blocks = [function for function in functions if is_block_program(function)]
     if not blocks:
         return ()

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
@@ -93,7 +94,11 @@ class Compiled:
 
         limits = machine_limits(self.threads, self.use_cache)
         double = needs_double(self.program)
-        results = [self.run(name, arrays) for name, arrays in cases]
+        results = [
+            # What a call gives may be read-only: a view of something else.
+            [np.empty(result.shape, result.dtype) for result in self.run(name, arrays)]
+            for name, arrays in cases
+        ]
         calls = [
             partial(call, name, arrays, outputs)
             for (name, arrays), outputs in zip(cases, results, strict=True)

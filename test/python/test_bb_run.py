@@ -329,6 +329,20 @@ def test_bench(name: str, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
     assert re.fullmatch(rf"  floor: [\d.]+ ms \({why}\), which is [\d.e+]+% of the median", floor)
 
 
+def test_bench_of_a_program_without_kernels(tmp_path: Path, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
+    limits = MachineLimits(2, 1e9, 5e8, ((2**20, 4e9),))
+    monkeypatch.setattr("bb.tools.compiled.machine_limits", lambda *_: limits)
+    monkeypatch.setattr("bb.tools.benchmark.LEAST_SECONDS", 0.0)
+    program = tmp_path / "iota.mlir"
+    program.write_text(
+        "func.func @f() -> tensor<4xi64> {\n  %i = array.iota axis 0 : tensor<4xi64>\n"
+        "  func.return %i : tensor<4xi64>\n}\n"
+    )
+    done = bb_run(program, "--target", "cpu", "--bench", "--check", "--random", 0)
+    assert (done.status, done.errors) == (0, "")
+    assert "must be equal: ok" in done.output
+
+
 def test_bench_lets_functions_take_turns(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("bb.tools.benchmark.LEAST_SECONDS", 0.1)
     order: list[str] = []

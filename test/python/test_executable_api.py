@@ -90,7 +90,8 @@ def test_traffic_and_trace_are_of_one_function():
     assert executable.traffic is not None
     assert executable.traffic.name == "double"
     same = bb.compile(TWO, entry="same")
-    assert (same.traffic, same.trace) == (None, ())
+    assert same.traffic is None
+    assert "fired" not in {record["event"] for record in same.trace}
     assert same(np.ones(7, np.float32)).sum() == 7
 
 
