@@ -157,6 +157,8 @@ ARRAYS: dict[str, Any] = {
     "array_transpose": lambda array, perm: array.transpose(perm),
     "array_constant": lambda value, shape=(): np.full(shape, value),
 }
+# A program that stays on arrays, for it has nothing to compute, is printed without the prefix.
+ARRAYS |= {name.removeprefix("array_"): function for name, function in ARRAYS.items()}
 
 
 class Machine:
