@@ -4,11 +4,23 @@ Operations are known by name, so that importing a dialect does not import `arith
 """
 
 from collections.abc import Sequence
+from math import copysign, frexp, isfinite
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, i1, i32, i64
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 ARITH_OPS: frozenset[str] = frozenset(
     f"arith.{name}"
@@ -34,6 +46,47 @@ SCALAR_OPS: frozenset[str] = ARITH_OPS | MATH_OPS
 
 EXACT_ATTRIBUTE = "bb.exact"
 """Attribute of an `arith.constant`: the f64 number that was rounded to its value, for float64 evaluation."""
+
+
+def significand_bits(type: Attribute) -> int:
+    """How many bits a float type has for a significand, the leading one included."""
+    match type:
+        case Float16Type():
+            return 11
+        case BFloat16Type():
+            return 8
+        case Float32Type():
+            return 24
+        case _:
+            return 53
+
+
+def constant_number(op: Operation) -> float | None:
+    """The number that a scalar `arith.constant` of a float type stands for; None for any other operation.
+
+    That is what it says it was rounded from (`bb.exact`); else what `number_of` reads in it.
+    """
+    if op.name != "arith.constant":
+        return None
+    attribute = op.attributes.get(EXACT_ATTRIBUTE, op.properties.get("value"))
+    return number_of(attribute) if isa(attribute, FloatAttr) else None
+
+
+def number_of(attribute: FloatAttr) -> float:
+    """The number that a constant stands for in exact reasoning and in float64.
+
+    A constant of f32, f16 or bf16 that 1/n is rounded to stands for 1/n, if that holds for one integer n
+    only: a mean over 96 elements that is written as a product with 0.010416667 is the mean. Any other
+    constant is the number that it is.
+    """
+    value, bits = attribute.value.data, significand_bits(attribute.type)
+    if bits == 53 or not isfinite(value) or not 0 < abs(value) < 0.5:
+        return value
+    n = round(1 / abs(value))
+    half_unit = 2.0 ** (frexp(value)[1] - bits - 1)
+    close = [abs(1 / candidate - abs(value)) <= half_unit for candidate in (n - 1, n, n + 1)]
+    return copysign(1 / n, value) if close == [False, True, False] else value
+
 
 FloatElement: TypeAlias = Float16Type | BFloat16Type | Float32Type | Float64Type
 

@@ -4,6 +4,7 @@ contraction.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -11,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Attribute, Operation, Region, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.hints import isa
@@ -38,18 +39,60 @@ class BlockMaskRemaindersPass(ModulePass):
 
 
 def mask_remainders(function: FuncOp) -> int:
-    """Mask what must be masked; gives how many operands were."""
+    """Mask what must be masked; gives how many masks there are.
+
+    A mask changes what later operators find, so that one harm is mended at a time, by the mask after which
+    the fewest are left: one that several operators share, if there is one.
+    """
     dims = block.parse_dims(function.attributes[block.DIMS])
     count = 0
-    # A mask changes what later operators find, so that one harm is mended at a time.
     while found := harms(function, Padding(dims)):
-        _mask(found[0])
+        harm = found[0]
+        left: dict[tuple[SSAValue, bool], int] = {}
+        for place in _places(harm):
+            mask = _mask(harm, *place)
+            left[place] = len(harms(function, Padding(dims)))
+            mask.result.replace_all_uses_with(mask.inputs[0])
+            mask.detach()
+            mask.erase()
+        _mask(harm, *min(left, key=lambda place: left[place]))
         count += 1
     return count
 
 
-def _mask(harm: Harm) -> None:
-    value = harm.op.operands[harm.operand]
+def _places(harm: Harm) -> Iterator[tuple[SSAValue, bool]]:
+    """What can be masked to mend a harm, and whether for all who use it; what is tried first wins a tie.
+
+    That is the operand; where zeros are wanted, also what it is computed from, by operators that stand beside
+    the one that would be harmed.
+    """
+    operand = harm.op.operands[harm.operand]
+    yield operand, True
+    yield operand, False
+    waiting, seen = [operand], {operand}
+    while waiting and harm.wanted == ZERO:
+        owner = waiting.pop(0).owner
+        if not isinstance(owner, Operation) or owner.parent is not harm.op.parent:
+            continue
+        if isinstance(owner, _BARRIERS):
+            continue
+        for value in owner.operands:
+            if value not in seen and isinstance(value.type, block.ItemType) and harm.dim in value.type.dims:
+                seen.add(value)
+                waiting.append(value)
+                if isinstance(value.owner, Operation) and value.owner.parent is harm.op.parent:
+                    yield value, True
+
+
+_BARRIERS = (block.MapOp, block.LoadOp, block.DotOp, block.RowSumOp, block.RowMaxOp, block.RowMinOp)
+"""Masking what these read would not mask what they give."""
+
+
+def _mask(harm: Harm, value: SSAValue, everywhere: bool) -> block.ElementwiseOp:
+    """Mask a value for all that use it behind the mask, or for the harmed operator alone.
+
+    An infinity for a maximum is kept from sums and contractions, to which what is there may be harmless.
+    """
     fill = _fill_value(harm, block.element_type_of(value.type))
     body = block.scalar_block([value])
     to = ScalarBuilder(Builder(InsertPoint.at_end(body)))
@@ -58,36 +101,33 @@ def _mask(harm: Harm) -> None:
     )
     body.add_op(block.YieldOp(to.select(inside, body.args[0], to.constant(fill, body.args[0].type))))
     assert isinstance(value.type, block.ItemType)
-    assert harm.op.parent is not None
+    scope = harm.op.parent
+    assert scope is not None
     masked = block.ElementwiseOp([value], Region(body), value.type)
     for op in masked.walk():
         op.location = harm.op.location
     masked.result.name_hint = value.name_hint
-    harm.op.parent.insert_op_before(masked, harm.op)
-    sums = harm.wanted == ZERO
-    value.replace_uses_with_if(
-        masked.result,
-        lambda use: (
-            use.operation is not masked
-            and use.operation.parent is harm.op.parent
-            and isinstance(use.operation, _SUMS) is sums
-            and (not sums or use.operation is harm.op)
-            and not _is_before(use.operation, masked)
-        ),
-    )
+    if everywhere and isinstance(value.owner, Operation) and value.owner.parent is scope:
+        scope.insert_op_after(masked, value.owner)
+    else:
+        scope.insert_op_before(masked, harm.op)
+
+    def is_meant(use: Use) -> bool:
+        if not everywhere:
+            return use.operation is harm.op
+        unharmed = harm.wanted != ZERO and isinstance(use.operation, block.DotOp | block.RowSumOp)
+        return not unharmed and _is_behind(use.operation, masked)
+
+    value.replace_uses_with_if(masked.result, is_meant)
+    return masked
 
 
-_SUMS = (block.DotOp, block.RowSumOp)
-"""Operators to which zeros are harmless; an infinity for a maximum must not reach them unasked."""
-
-
-def _is_before(op: Operation, other: Operation) -> bool:
-    following = other.next_op
-    while following is not None:
-        if following is op:
-            return False
-        following = following.next_op
-    return True
+def _is_behind(op: Operation, other: Operation) -> bool:
+    """Whether an operation, or one around it, comes after another one in that one's block."""
+    around: Operation | None = op
+    while around is not None and around.parent is not other.parent:
+        around = around.parent_op()
+    return around is not None and around is not other and other.is_before_in_block(around)
 
 
 def _fill_value(harm: Harm, element_type: Attribute) -> float:

@@ -11,9 +11,10 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from .cleanup import cleanup_patterns
-from .stabilize.needs import STABILIZED, has_block_program, has_work, is_stabilized
+from .stabilize.needs import STABILIZED, has_block_program, has_own_maxima, has_work, is_stabilized
 from .stabilize.pivot import insert_pivots
 from .stabilize.translate import Translator
+from .stabilize.variance import guard_variances
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class BlockStabilizePass(ModulePass):
     stabilised already is left alone.
 
     Sums of x and of x² over one list get a pivot, the mean of a row's first block, wherever that provably
-    changes nothing (a LayerNorm, but no RMSNorm); `pivot=false` leaves them as they are.
+    changes nothing (a LayerNorm, but no RMSNorm); `pivot=false` leaves them as they are. A variance that is
+    computed from them is never negative, and never NaN where squares overflow.
     """
 
     name = "block-stabilize"
@@ -41,12 +43,14 @@ class BlockStabilizePass(ModulePass):
                 continue
             if self.pivot and insert_pivots(function):
                 function.attributes[STABILIZED] = UnitAttr()
-            if has_work(function):
+            if has_work(function) or has_own_maxima(function):
                 stabilize(function)
+            if guard_variances(function):
+                function.attributes[STABILIZED] = UnitAttr()
 
 
 def stabilize(function: FuncOp) -> None:
-    """Stabilise a block program that has exponentials to be carried as pairs."""
+    """Stabilise a block program that has exponentials to be carried as pairs, or shifts by maxima."""
     Translator(function).run()
     patterns = [pattern for pattern, _ in cleanup_patterns()]
     PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(

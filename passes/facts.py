@@ -168,11 +168,14 @@ def is_positive(value: SSAValue) -> bool:
             return is_positive(owner.block) and is_positive(owner.vector)
         case block.MapOp():
             return is_positive(owner.yield_op.arguments[owner.results.index(value)])  # pyright: ignore[reportArgumentType]
-        case block.ReduceOp():
+        case block.ReduceOp() | block.AssembleOp():
             return is_positive(owner.list)
+        case block.PartitionOp():
+            return is_positive(owner.tensor)
         case Block():
-            stacked = stacked_value(value)
-            return stacked is not None and is_positive(stacked)
+            user = owner.parent_op()
+            assert isinstance(value, BlockArgument)
+            return isinstance(user, block.MapOp) and is_positive(user.inputs[value.index])
         case _:
             return False
 

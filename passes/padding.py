@@ -213,6 +213,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "arith.extf": float,
     "arith.truncf": float,
     "math.exp": math.exp,
+    "math.exp2": math.exp2,
+    "math.expm1": math.expm1,
     "math.tanh": math.tanh,
     "math.erf": math.erf,
     "math.absf": math.fabs,

@@ -37,12 +37,14 @@ from ..dialects.array import (
     shape_of,
     shape_text,
 )
+from ..dialects.scalar import is_float
 from .composite_semantics import evaluate_composite
 from .scalar_semantics import (
     BFLOAT16,
     Array,
     InterpreterError,
     evaluate_scalar_region,
+    numbers_of,
     numpy_dtype,
     to_dtype,
     widen,
@@ -138,7 +140,7 @@ def _evaluate(
         case IotaOp():
             return [_iota(op, arrays)]
         case ConstantOp():
-            return [constant_array(op)]
+            return [_constant(op, float64)]
         case ExtentOp():
             return [np.asarray(arrays[0].shape[op.axis.value.data])]
         case CustomOp():
@@ -258,6 +260,12 @@ def _iota(op: IotaOp, arrays: Sequence[Array]) -> Array:
     axis = op.axis.value.data
     positions = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
     return np.broadcast_to(positions, shape)
+
+
+def _constant(op: ConstantOp, float64: bool) -> Array:
+    element_type = element_type_of(op.result)
+    array = constant_array(op)
+    return numbers_of(array, element_type) if float64 and is_float(element_type) else array
 
 
 def constant_array(op: ConstantOp) -> Array:

@@ -5,7 +5,7 @@ It counts what it moves and computes as it goes; the counts are the ones that `b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
@@ -84,6 +84,9 @@ class Dims:
         return -(-self.extent(dim, op) // self.size(dim, op))
 
 
+Step: TypeAlias = Callable[[dict[SSAValue, Value]], None]
+"""Evaluates one operation, reading its operands from the values and putting its results there."""
+
 _COMBINE = {Kind.Sum: np.add, Kind.Max: np.maximum, Kind.Min: np.minimum}
 
 
@@ -110,6 +113,7 @@ class BlockInterpreter:
         self.counts = Counts()
         self.offsets: dict[str, int] = {}
         """The first element of the block at hand along each dim that a map around runs over."""
+        self._steps: dict[Block, list[Step]] = {}
 
     def evaluate(self, op: Operation, values: dict[SSAValue, Value]) -> None:
         """Evaluate one operation, reading its operands from `values` and putting its results there."""
@@ -130,8 +134,39 @@ class BlockInterpreter:
                 operands = [_array(values[value]) for value in op.inputs]
                 values.update(zip(op.results_, self._custom(op, operands), strict=True))
             case _:
-                result = self._item(op, [_array(values[value]) for value in op.operands])
-                values[op.results[0]] = to_dtype(result, self._dtype(op.results[0].type))
+                self._item_step(op)(values)
+
+    def _step(self, op: Operation) -> Step:
+        """What evaluates an operation of a body: bodies run often, and are looked at once."""
+        if isinstance(op, block.MapOp | block.ReduceOp | block.FirstOp | block.CustomOp | block.PartitionOp):
+            return lambda values: self.evaluate(op, values)
+        return self._item_step(op)
+
+    def _item_step(self, op: Operation) -> Step:
+        operands, result = tuple(op.operands), op.results[0]
+        dtype = self._dtype(result.type)
+        counts = self.counts
+
+        def on_items(values: dict[SSAValue, Value]) -> None:
+            found = self._item(op, [_array(values[value]) for value in operands])
+            values[result] = to_dtype(found, dtype)
+
+        if self.padded or not isinstance(op, block.LoadOp | block.StoreOp):
+            return on_items
+        source, is_load = op.source, isinstance(op, block.LoadOp)
+        width = item_bytes(block.element_type_of(source.type if is_load else op.result.type))
+
+        def move(values: dict[SSAValue, Value]) -> None:
+            item = _array(values[source])
+            if is_load:
+                counts.loads += 1
+                counts.bytes_loaded += item.size * width
+            else:
+                counts.stores += 1
+                counts.bytes_stored += item.size * width
+            values[result] = to_dtype(item, dtype)
+
+        return move
 
     def _dtype(self, type: Attribute) -> np.dtype:
         return numpy_dtype(block.element_type_of(type), self.float64)
@@ -185,37 +220,38 @@ class BlockInterpreter:
     def _map(self, op: block.MapOp, values: dict[SSAValue, Value]) -> list[Value]:
         dim = op.dim_name
         trips, size = self.dims.trips(dim, op), self.dims.size(dim, op)
-        collected: list[list[Value]] = [[] for _ in op.kinds]
-        for value in op.inputs:
+        kinds, pivots = op.result_kinds, op.result_pivots
+        collected: list[list[Value]] = [[] for _ in kinds]
+        body, arguments = op.body.block, tuple(op.yield_op.arguments)
+        lists: list[tuple[SSAValue, list[Value]]] = []
+        for value, argument in zip(op.inputs, body.args, strict=True):
             mapped = values[value]
             if not isinstance(mapped, list) or len(mapped) != trips:
                 raise InterpreterError(
                     f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op
                 )
+            lists.append((argument, mapped))
         for trip in range(trips):
             self.offsets[dim] = trip * size
             # SSA names are unique, so that each iteration may overwrite those of the one before.
-            for value, argument in zip(op.inputs, op.body.block.args, strict=True):
-                mapped = values[value]
-                assert isinstance(mapped, list)
+            for argument, mapped in lists:
                 values[argument] = mapped[trip]
-            self._run(op.body.block, values)
-            yielded = [values[value] for value in op.yield_op.arguments]
-            rescalings = self._rescalings(op, collected, yielded)
-            for index, value in enumerate(yielded):
-                self._collect(op, index, collected[index], value, rescalings)
+            self._run(body, values)
+            yielded = [values[value] for value in arguments]
+            rescalings = self._rescalings(pivots, collected, yielded)
+            for kind, pivot, parts, value in zip(kinds, pivots, collected, yielded, strict=True):
+                self._collect(kind, pivot, parts, value, rescalings)
         del self.offsets[dim]
         return [
-            parts if kind is Kind.Stack else parts[0]
-            for kind, parts in zip(op.result_kinds, collected, strict=True)
+            parts if kind is Kind.Stack else parts[0] for kind, parts in zip(kinds, collected, strict=True)
         ]
 
     def _rescalings(
-        self, op: block.MapOp, collected: list[list[Value]], yielded: list[Value]
+        self, pivots: Sequence[int | None], collected: list[list[Value]], yielded: list[Value]
     ) -> dict[int, tuple[Array, Array]]:
         """For each pivot, by what the total and the new significand are multiplied when its maximum moves."""
         factors: dict[int, tuple[Array, Array]] = {}
-        for pivot in {pivot for pivot in op.result_pivots if pivot is not None}:
+        for pivot in {pivot for pivot in pivots if pivot is not None}:
             new = _array(yielded[pivot])
             old = _array(collected[pivot][0]) if collected[pivot] else new
             top = np.maximum(widen(old), widen(new))
@@ -224,13 +260,12 @@ class BlockInterpreter:
 
     def _collect(
         self,
-        op: block.MapOp,
-        index: int,
+        kind: Kind,
+        pivot: int | None,
         parts: list[Value],
         value: Value,
         rescalings: Mapping[int, tuple[Array, Array]],
     ) -> None:
-        kind, pivot = op.result_kinds[index], op.result_pivots[index]
         if kind is Kind.Stack:
             parts.append(value)
         elif kind is Kind.Any:
@@ -252,9 +287,11 @@ class BlockInterpreter:
             return to_dtype(np.asarray(_COMBINE[kind](widen(_array(total)), widen(value))), value.dtype)
 
     def _run(self, body: Block, values: dict[SSAValue, Value]) -> None:
-        for op in body.ops:
-            if op.results:
-                self.evaluate(op, values)
+        steps = self._steps.get(body)
+        if steps is None:
+            steps = self._steps[body] = [self._step(op) for op in body.ops if op.results]
+        for step in steps:
+            step(values)
 
     def _reduce(self, op: block.ReduceOp, items: Value) -> Value:
         assert isinstance(items, list)
@@ -298,7 +335,8 @@ class BlockInterpreter:
                 return self._algebra(op, [widen(operand) for operand in operands])
             case block.RowSumOp():
                 self.counts.flops += operands[0].size
-                return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
+                with np.errstate(all="ignore"):
+                    return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
             case block.DotOp():
                 a, b = (operand.astype(self._dtype(op.result.type), copy=False) for operand in operands)
                 self.counts.flops += 2 * a.shape[0] * a.shape[1] * b.shape[0]

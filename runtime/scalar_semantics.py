@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from ..dialects.diagnostics import OpError
-from ..dialects.scalar import EXACT_ATTRIBUTE, INDEX_OPS, is_float
+from ..dialects.scalar import INDEX_OPS, constant_number, is_float, significand_bits
 
 Array: TypeAlias = npt.NDArray[Any]
 ScalarFunction: TypeAlias = Callable[[Operation, Sequence[Array], np.dtype[Any]], Array]
@@ -202,10 +202,20 @@ def _constant(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Arr
     if isinstance(value, IntegerAttr):
         return np.asarray(value.value.data).astype(np.int64)
     assert isa(value, FloatAttr)
-    exact = op.attributes.get(EXACT_ATTRIBUTE)
-    if isa(exact, FloatAttr) and dtype == np.float64:
-        value = exact
-    return np.asarray(value.value.data, dtype=np.float64)
+    number = constant_number(op) if dtype == np.float64 else value.value.data
+    return np.asarray(number, dtype=np.float64)
+
+
+def numbers_of(array: Array, element_type: Attribute) -> Array:
+    """The numbers that the constants in an array of floats stand for, in float64; see `number_of`."""
+    value = array.astype(np.float64)
+    size, bits = np.abs(value), significand_bits(element_type)
+    with np.errstate(all="ignore"):
+        n = np.rint(1 / size)
+        half_unit = 2.0 ** (np.frexp(value)[1] - bits - 1)
+        before, found, behind = (np.abs(1 / other - size) <= half_unit for other in (n - 1, n, n + 1))
+        is_reciprocal = (size < 0.5) & ~before & found & ~behind
+        return np.where(is_reciprocal & (bits < 53), np.copysign(1 / n, value), value)
 
 
 def _select(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:

@@ -3,11 +3,11 @@
 import math
 
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from ...dialects.array import GeluForm, GeluOp, ReluOp, SigmoidOp, SiluOp
 from ...dialects.scalar_builder import ScalarBuilder
-from .expansion import Expansion
+from .expansion import Decomposition
 
 
 def _relu(s: ScalarBuilder, x: SSAValue) -> SSAValue:
@@ -39,39 +39,39 @@ def _gelu_tanh(s: ScalarBuilder, x: SSAValue) -> SSAValue:
     return _half(s, x, s.tanh(s.multiply(s.constant(math.sqrt(2 / math.pi), x.type), inner)))
 
 
-class DecomposeRelu(RewritePattern):
+class DecomposeRelu(Decomposition):
     """relu(x) = max(x, 0)."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ReluOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         expansion.type = expansion.element_type  # a maximum rounds nothing
         expansion.finish(expansion.elementwise("relu", [op.input], _relu))
 
 
-class DecomposeSigmoid(RewritePattern):
+class DecomposeSigmoid(Decomposition):
     """sigmoid(x) = 1 / (1 + exp(-x))."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SigmoidOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         expansion.finish(expansion.elementwise("sigmoid", [op.input], _sigmoid, expansion.element_type))
 
 
-class DecomposeSilu(RewritePattern):
+class DecomposeSilu(Decomposition):
     """silu(x) = x * sigmoid(x)."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SiluOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         expansion.finish(expansion.elementwise("silu", [op.input], _silu, expansion.element_type))
 
 
-class DecomposeGelu(RewritePattern):
+class DecomposeGelu(Decomposition):
     """gelu(x) = x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: GeluOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         function = _gelu_exact if op.form.data is GeluForm.EXACT else _gelu_tanh
         expansion.finish(expansion.elementwise("gelu", [op.input], function, expansion.element_type))

@@ -4,11 +4,11 @@ import math
 
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from ...dialects.array import DYNAMIC, AttentionOp, IotaOp, MatmulOp, ReshapeOp, shape_of
 from ...dialects.scalar_builder import ScalarBuilder
-from .expansion import Expansion
+from .expansion import Decomposition, Expansion
 
 
 def _split_heads(expansion: Expansion, hint: str, value: SSAValue, groups: int) -> SSAValue:
@@ -27,7 +27,7 @@ def _causal(s: ScalarBuilder, x: SSAValue, row: SSAValue, column: SSAValue) -> S
     return _masked(s, x, s.compare_integers("sle", column, row))
 
 
-class DecomposeAttention(RewritePattern):
+class DecomposeAttention(Decomposition):
     """attention(q, k, v) = softmax(scale q k^T + bias, masked with -inf) v.
 
     Grouped heads: q becomes [..., Hkv, R, M, D] and k and v [..., Hkv, 1, N, D], so that the matrix products
@@ -36,7 +36,7 @@ class DecomposeAttention(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AttentionOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         groups = op.group_size
         q, k, v = op.q, op.k, op.v
         if groups > 1:
@@ -44,7 +44,14 @@ class DecomposeAttention(RewritePattern):
             k = _split_heads(expansion, "k_groups", k, 1)
             v = _split_heads(expansion, "v_groups", v, 1)
         scores = expansion.insert(
-            "scores", MatmulOp(q, k, transpose_b=True, result_element_type=expansion.type)
+            "scores",
+            MatmulOp(
+                q,
+                k,
+                transpose_b=True,
+                acc=expansion.accumulator(q),
+                result_element_type=expansion.type,
+            ),
         )
         scores = self._adjust(expansion, op, scores, groups)
         probs = expansion.softmax(scores, -1)

@@ -1,28 +1,71 @@
 """Writing down the core operations that take the place of one composite."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import Float64Type, f32, f64
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from ...dialects.array import DYNAMIC, ElementwiseOp, ExtentOp, ReduceOp, element_type_of, shape_of
+from ...dialects.array import (
+    DYNAMIC,
+    ElementwiseOp,
+    ExtentOp,
+    ReduceOp,
+    default_accumulator,
+    element_type_of,
+    shape_of,
+)
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
+
+ACCUMULATE = ("f32", "f64", "input")
+"""Where sums are kept and composites computed: in f32 at least, in f64, or in the type of the operands."""
+
+
+def computing_type(element_type: Attribute, accumulate: str) -> Attribute:
+    """The type for sums of `element_type`, and for what composites of such elements compute."""
+    match accumulate:
+        case "f64":
+            return f64
+        case "input":
+            return element_type
+        case _:
+            return f64 if isinstance(element_type, Float64Type) else f32
+
+
+class Decomposition(RewritePattern):
+    """Base of the patterns; they compute where `accumulate` says."""
+
+    def __init__(self, accumulate: str = "f32"):
+        self.accumulate = accumulate
+
+    def expansion(self, op: Operation, rewriter: PatternRewriter) -> Expansion:
+        """Where to write what takes the place of a composite."""
+        return Expansion(op, rewriter, self.accumulate)
 
 
 class Expansion:
     """Inserts core operations before a composite, with its location, and finally replaces it.
 
-    Computes in `type`: f32 for 16-bit floats, else the composite's own element type, which is `element_type`.
+    Computes in `type`: by default f32 for 16-bit floats, else the composite's own element type, which is
+    `element_type`.
     """
 
-    def __init__(self, op: Operation, rewriter: PatternRewriter):
+    def __init__(self, op: Operation, rewriter: PatternRewriter, accumulate: str = "f32"):
         self.op = op
         self.rewriter = rewriter
         self.element_type = element_type_of(op.results[0])
-        self.type: Attribute = f64 if isinstance(self.element_type, Float64Type) else f32
+        self.type = computing_type(self.element_type, accumulate)
+
+    def accumulator(self, operand: SSAValue) -> TypeAttribute | None:
+        """What is to be said about sums over an operand: nothing, if they are kept in `type` by default."""
+        if default_accumulator(element_type_of(operand)) == self.type:
+            return None
+        assert isinstance(self.type, TypeAttribute)
+        return self.type
 
     def insert(self, hint: str, op: Operation) -> SSAValue:
         """Insert `op` and name its first result."""
@@ -74,7 +117,8 @@ class Expansion:
 
     def reduce(self, kind: str, value: SSAValue, axis: int) -> SSAValue:
         """Sum or maximum over one axis, which stays with extent 1."""
-        return self.insert(kind, ReduceOp(kind, value, axis, keepdims=True))
+        acc = self.accumulator(value) if kind == "sum" else None
+        return self.insert(kind, ReduceOp(kind, value, axis, keepdims=True, acc=acc))
 
     def mean(self, hint: str, value: SSAValue) -> SSAValue:
         """The mean over the last axis, which stays with extent 1: the sum times 1/K."""

@@ -1,19 +1,19 @@
 """Softmax and the normalisations over the last axis."""
 
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from ...dialects.array import LayerNormOp, RmsNormOp, SoftmaxOp
 from ...dialects.scalar_builder import ScalarBuilder
-from .expansion import Expansion
+from .expansion import Decomposition, Expansion
 
 
-class DecomposeSoftmax(RewritePattern):
+class DecomposeSoftmax(Decomposition):
     """softmax(x) = exp(x - max x) / sum exp(x - max x)."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SoftmaxOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         expansion.finish(expansion.softmax(expansion.widen(op.input), op.axis.value.data))
 
 
@@ -30,12 +30,12 @@ def _square(s: ScalarBuilder, x: SSAValue) -> SSAValue:
     return s.multiply(x, x)
 
 
-class DecomposeLayerNorm(RewritePattern):
+class DecomposeLayerNorm(Decomposition):
     """layer_norm(x) = (x - mean) * rsqrt(mean((x - mean)^2) + eps) * scale + shift."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: LayerNormOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         wide = expansion.widen(op.input)
         mean = expansion.mean("mean", wide)
         centred = expansion.elementwise("centred", [wide, mean], ScalarBuilder.subtract)
@@ -53,12 +53,12 @@ class DecomposeLayerNorm(RewritePattern):
         expansion.finish(result)
 
 
-class DecomposeRmsNorm(RewritePattern):
+class DecomposeRmsNorm(Decomposition):
     """rms_norm(x) = x * rsqrt(mean(x^2) + eps) * scale."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: RmsNormOp, rewriter: PatternRewriter, /) -> None:
-        expansion = Expansion(op, rewriter)
+        expansion = self.expansion(op, rewriter)
         wide = expansion.widen(op.input)
         square = expansion.elementwise("square", [wide], _square)
         rstd = _reciprocal_deviation(expansion, expansion.mean("mean_square", square), op.eps.value.data)

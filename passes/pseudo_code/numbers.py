@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from math import copysign, e, frexp, isfinite, isqrt, log, pi, sqrt
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
 
 from ...dialects.block import exact
+from ...dialects.scalar import significand_bits
 
 _FAMOUS = ((sqrt(2 / pi), "√(2/π)"), (log(2), "ln 2"), (1 / log(2), "log₂e"), (pi, "π"), (e, "e"))
 _ASCII = {"√(2/π)": "sqrt(2/pi)", "ln 2": "ln(2)", "log₂e": "log2(e)", "π": "pi", "e": "e"}
@@ -19,21 +19,9 @@ LARGEST_EXTENT = 4096
 """`1/n` and `√n` are recognised up to here."""
 
 
-def _significand_bits(type: Attribute) -> int:
-    match type:
-        case Float16Type():
-            return 11
-        case BFloat16Type():
-            return 8
-        case Float32Type():
-            return 24
-        case _:
-            return 53
-
-
 def rational(value: float, type: Attribute) -> Fraction | None:
     """The number that a constant of a floating-point type stands for; None for infinities and NaN."""
-    bits = _significand_bits(type)
+    bits = significand_bits(type)
     if not isfinite(value) or value == 0 or bits == 53:
         return exact(value)
     half_unit = 2.0 ** (frexp(value)[1] - bits - 1)

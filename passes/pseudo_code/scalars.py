@@ -89,7 +89,7 @@ def _expression(op: Operation, operands: list[Expr], indices: Mapping[str, str])
         case arith.NegfOp():
             return negated(operands[0])
         case math.FmaOp():
-            return total(product(operands[0], operands[1]), operands[2])
+            return Call("fma", tuple(operands))
         case math.PowFOp():
             return _raised(*operands)
         case arith.CmpfOp() | arith.CmpiOp():
@@ -120,6 +120,8 @@ def _comparison(op: arith.CmpfOp | arith.CmpiOp, operands: list[Expr]) -> Expr:
         return Name(name)
     if name in _COMPARISONS:
         return Infix(_COMPARISONS[name], *operands)
+    if name == "uno" and op.operands[0] is op.operands[1]:
+        return Call("isnan", (operands[0],))
     return Call({"ord": "ordered", "uno": "unordered"}.get(name, name), tuple(operands))
 
 

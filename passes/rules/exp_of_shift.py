@@ -10,12 +10,12 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ..facts import waits_longer
-from .items import copy_elementwise, exponential, shift_of, unary
+from .items import body_ops, copy_elementwise, exponential, shift_of, unary
 from .law import Check, Law, Placer
 
 
 class ExpOfShift(Law[block.RowShiftOp]):
-    """exp(x + c·1ᵀ) = diag(exp c)·exp(x)."""
+    """exp(x + c·1ᵀ) = diag(exp c)·exp(x), to the base e or 2."""
 
     name = "exp-of-shift"
     law = "A row shift under an exponential is a row scale of the exponential."
@@ -31,7 +31,7 @@ class ExpOfShift(Law[block.RowShiftOp]):
 
     def sites(self, op: Operation) -> Iterator[block.RowShiftOp]:
         assert isinstance(op, block.ElementwiseOp)
-        if unary(op.result, math.ExpOp) is not None:
+        if any(unary(op.result, kind) is not None for kind in (math.ExpOp, math.Exp2Op)):
             shift = shift_of(op.inputs[0])
             if isinstance(shift, block.RowShiftOp):
                 yield shift
@@ -47,7 +47,8 @@ class ExpOfShift(Law[block.RowShiftOp]):
         assert isinstance(op, block.ElementwiseOp)
         place = Placer(rewriter, op)
         freed = copy_elementwise(place, op, [site.block])
-        rewriter.replace(op, (), (place(block.RowScaleOp(freed, exponential(place, site.vector))),))
+        kind = type(body_ops(op)[0])
+        rewriter.replace(op, (), (place(block.RowScaleOp(freed, exponential(place, site.vector, kind))),))
 
 
 LAWS = (ExpOfShift,)

@@ -40,7 +40,7 @@ class InlineWholeDim(Law[_Iterated]):
         attribute = op.attributes.get(block.DIMS)
         if attribute is not None:
             dims = block.parse_dims(attribute)
-            for name in _iterated_dims(op):
+            for name in iterated_dims(op):
                 yield _Iterated(name, dims[name].is_whole)
 
     def checks(self, site: _Iterated) -> Iterator[Check]:
@@ -65,7 +65,8 @@ class InlineWholeDim(Law[_Iterated]):
         op.update_function_type()
 
 
-def _iterated_dims(op: Operation) -> list[str]:
+def iterated_dims(op: Operation) -> list[str]:
+    """The dims that maps or lists inside an operation run over, in the order in which they occur."""
     dims: dict[str, None] = {}
     for inner in op.walk():
         if isinstance(inner, block.MapOp):

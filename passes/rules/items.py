@@ -13,7 +13,7 @@ from xdsl.utils.hints import isa
 from ...dialects import block
 from ...dialects.array.core import bit_width
 from ...dialects.block import CoefficientAttr, DimQuantity
-from ...dialects.scalar import EXACT_ATTRIBUTE, is_float
+from ...dialects.scalar import constant_number, is_float
 from .law import Placer
 
 Scale = block.RowScaleOp | block.ColScaleOp
@@ -42,12 +42,7 @@ def body_ops(op: block.ElementwiseOp) -> list[Operation]:
 
 def constant_of(value: SSAValue) -> float | None:
     """The number that a scalar constant inside a region stands for, before it is rounded to its type."""
-    owner = value.owner
-    if not isinstance(owner, arith.ConstantOp):
-        return None
-    exact = owner.attributes.get(EXACT_ATTRIBUTE)
-    number = exact if exact is not None else owner.value
-    return number.value.data if isa(number, FloatAttr) else None
+    return constant_number(value.owner) if isinstance(value.owner, arith.ConstantOp) else None
 
 
 def unary(value: SSAValue, kind: type[Operation]) -> block.ElementwiseOp | None:
@@ -98,9 +93,9 @@ def cast(place: Placer, item: SSAValue, element_type: Attribute) -> SSAValue:
     return place(_elementwise(item, element_type, kind), item.name_hint)
 
 
-def exponential(place: Placer, item: SSAValue) -> SSAValue:
-    """exp of an item."""
-    return place(_elementwise(item, block.element_type_of(item.type), math.ExpOp), "exp")
+def exponential(place: Placer, item: SSAValue, kind: type[Operation] = math.ExpOp) -> SSAValue:
+    """exp of an item, or 2 to its power for `math.Exp2Op`."""
+    return place(_elementwise(item, block.element_type_of(item.type), kind), "exp")
 
 
 def logarithm(place: Placer, item: SSAValue) -> SSAValue:

@@ -22,8 +22,15 @@ def is_stabilized(function: FuncOp) -> bool:
 
 
 def is_exp(op: Operation) -> bool:
-    """Whether an operation is the exponential of an item."""
-    return isinstance(op, block.ElementwiseOp) and unary(op.result, math.ExpOp) is not None
+    """Whether an operation is the exponential of an item, to the base e or 2."""
+    if not isinstance(op, block.ElementwiseOp):
+        return False
+    return unary(op.result, math.ExpOp) is not None or is_exp2(op)
+
+
+def is_exp2(op: block.ElementwiseOp) -> bool:
+    """Whether an operation is 2 to the power of an item."""
+    return unary(op.result, math.Exp2Op) is not None
 
 
 def is_log(op: Operation) -> bool:
@@ -76,20 +83,50 @@ def _is_maximum_of(top: SSAValue, item: SSAValue) -> bool:
 def _same(a: SSAValue, b: SSAValue) -> bool:
     """Whether two items are one, or parts of one array at the same indices."""
     a, b = through_cast(a), through_cast(b)
-    source = _loaded_from(a)
-    return a is b or (source is not None and source == _loaded_from(b))
+    source = loaded_from(a)
+    return a is b or (source is not None and source == loaded_from(b))
 
 
-def _loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
-    """The array (with the dims of its axes) or the list, of which a load takes this iteration's element."""
+def loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
+    """The array (with the dims of its axes) or the list, of which a load takes this iteration's element.
+
+    Behind an array that is nothing but another one in another float type, the other one.
+    """
     if not isinstance(item.owner, block.LoadOp):
         return None
     place = item.owner.source
     while isinstance(place, BlockArgument) and isinstance(user := place.block.parent_op(), block.MapOp):
         place = user.inputs[place.index]
+    array = _array_of(place)
+    if array is None:
+        return place, None
+    tensor, axes = array
+    if isinstance(tensor.owner, block.AssembleOp):
+        source = _copied_from(tensor.owner.list)
+        if source is not None and source[1] == axes:
+            return source
+    return array
+
+
+def _array_of(place: SSAValue) -> tuple[SSAValue, Attribute] | None:
+    """The array that a list is cut from, or that is put together from it."""
     if isinstance(place.owner, block.PartitionOp):
         return place.owner.tensor, place.owner.axes
-    return place, None
+    assembled = (use.operation for use in place.uses if isinstance(use.operation, block.AssembleOp))
+    return next(((op.result, op.axes) for op in assembled), None)
+
+
+def _copied_from(place: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
+    """Where the elements of a list were loaded from, if all that was done to them was a change of type."""
+    while isinstance(place.owner, block.MapOp):
+        map_ = place.owner
+        index = list(map_.results).index(place)  # pyright: ignore[reportArgumentType]
+        if map_.result_kinds[index] is not Kind.Stack:
+            return None
+        place = map_.yield_op.arguments[index]
+    if not isinstance(place.owner, block.StoreOp):
+        return None
+    return loaded_from(through_cast(place.owner.source))
 
 
 def is_bounded(value: SSAValue) -> bool:
@@ -146,6 +183,11 @@ def has_work(function: FuncOp) -> bool:
     return any(
         isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op) for op in function.walk()
     )
+
+
+def has_own_maxima(function: FuncOp) -> bool:
+    """Whether something is shifted by its own maximum, which is to be guarded against rows of -inf."""
+    return any(own_maximum(op) is not None for op in function.walk())
 
 
 def is_summed(value: SSAValue) -> bool:

@@ -3,8 +3,10 @@
 The sums of x and of x² cancel where the mean of a row is large against its deviation. Where a program would
 not change if a vector were added to all columns of x, x is shifted by minus the mean of its first block: one
 more load a row, and the statistics become those of numbers of the size of the deviation. Shifting costs
-accuracy where it is not needed (in 16-bit inputs, centred rows), so that it is gated: only where mean² > 16 ·
-variance in the first block.
+accuracy where it is not needed (in 16-bit inputs, centred rows), so that it is gated: only where the mean is
+more than 4 times the mean absolute deviation of the first block. That is never more than the deviation, so
+that a row whose mean² is above 16 times its variance is shifted; and it needs no squares, which would
+overflow at 1e20 and vanish at 1e-30.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -22,8 +24,11 @@ from ..rules.items import through_cast
 from .shift_invariance import is_shift_invariant
 from .values import Writer
 
-GATE = 16.0
-"""How many times the variance the square of the mean must be before a pivot pays."""
+GATE = 4.0
+"""How many times the mean absolute deviation the mean must be before a pivot pays."""
+
+LARGE = 1e16
+"""A mean whose square is on its way to overflow; it pays to take it out in any case."""
 
 
 @dataclass(frozen=True)
@@ -96,29 +101,38 @@ def _insert(candidate: Candidate) -> None:
 
 
 def _shift(candidate: Candidate, write: Writer) -> SSAValue:
-    """Minus the mean of the rows of the first block, or 0 where that is small."""
+    """Minus the mean of the rows of the first block, or 0 where that is small.
+
+    The mean of what is left after a first mean corrects its rounding: a constant row is shifted to zeros.
+    """
     element_type = block.element_type_of(candidate.summed.type)
+
+    def row_sum(item: SSAValue, hint: str) -> SSAValue:
+        return write(block.RowSumOp(item, element_type), hint)
+
     loaded = write(block.LoadOp(write(block.FirstOp(candidate.list), "first")), "first")
     first = write.as_type(loaded, element_type)
-    total = write(block.RowSumOp(first, element_type), "total")
-    squares = write(block.RowSumOp(write(block.MulOp(first, first)), element_type), "squares")
-    width = write(
-        block.RowSumOp(
-            write.elementwise([first], first.type, "one", lambda to, _: to.constant(1.0, element_type)),
-            element_type,
-        ),
-        "width",
+    one = write.elementwise([first], first.type, "one", lambda to, _: to.constant(1.0, element_type))
+    width = row_sum(one, "width")
+    total = row_sum(first, "total")
+    shift = write.elementwise(
+        [total, width], total.type, "shift", lambda to, args: to.negate(to.divide(args[0], args[1]))
+    )
+    centred = write(block.RowShiftOp(first, shift), "centred")
+    distance = write.elementwise(
+        [centred], centred.type, "distance", lambda to, args: to.insert(math.AbsFOp(args[0]))
     )
 
     def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-        mean = to.divide(args[0], args[2])
-        square = to.multiply(mean, mean)
-        variance = to.subtract(to.divide(args[1], args[2]), square)
-        limit = to.multiply(to.constant(GATE, element_type), variance)
-        pays = to.insert(arith.CmpfOp(square, limit, "ogt"))
-        return to.select(pays, to.negate(mean), to.constant(0.0, element_type))
+        shift, left, spread, width = args
+        limit = to.multiply(to.constant(GATE, element_type), to.divide(spread, width))
+        limit = to.insert(arith.MinimumfOp(limit, to.constant(LARGE, element_type)))
+        pays = to.insert(arith.CmpfOp(to.insert(math.AbsFOp(shift)), limit, "ogt"))
+        refined = to.subtract(shift, to.divide(left, width))
+        return to.select(pays, refined, to.constant(0.0, element_type))
 
-    return write.elementwise([total, squares, width], total.type, "pivot", scalars)
+    parts = [shift, row_sum(centred, "left"), row_sum(distance, "spread"), width]
+    return write.elementwise(parts, shift.type, "pivot", scalars)
 
 
 def _shift_elements(element: SSAValue, shift: SSAValue) -> None:

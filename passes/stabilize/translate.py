@@ -10,8 +10,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr
+from ..facts import is_positive
 from ..rules.items import through_cast
-from .needs import binary, escapes, is_bounded, is_exp, is_log, is_summed, own_maximum, wants_pair
+from .needs import binary, escapes, is_bounded, is_exp, is_exp2, is_log, is_summed, own_maximum, wants_pair
 from .results import Results
 from .values import (
     Exponents,
@@ -86,7 +87,7 @@ class Translator:
             result = self._guarded(op, top, write)
         elif isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op):
             result = self._exp(op, write)
-        elif any(not isinstance(value, SSAValue) for value in values):
+        elif any(not isinstance(value, SSAValue) for value in values) or _divides_by_sum(op):
             result = self._on_pairs(op, values, write)
         if result is None:
             result = self._copied(op, write)
@@ -121,18 +122,32 @@ class Translator:
             return Pair(write(op.clone({op.inputs[0]: self.made_plain(source, write)})), ())
         if not isinstance(op.result.type, block.BlockType) and not is_summed(op.result):
             # A factor of rows, exp of a statistic: the statistic is the exponent.
-            return Pair(write.uniform(1.0, op.result, "one"), self._statistic(source, write))
+            exponents = self._statistic(source, write)
+            if is_exp2(op):
+                exponents = tuple((write.natural(exponent), count) for exponent, count in exponents)
+            return Pair(write.uniform(1.0, op.result, "one"), exponents)
         item = self.made_plain(source, write)
         top = self._row_max(item, write)
         pivot, item = write.widened(write.finite(top)), write.widened(item)
-        if isinstance(item.type, block.BlockType):
-            shifted = write(block.RowShiftOp(item, write.negated(pivot)), "shifted")
-        else:
-            shifted = write.elementwise(
-                [item, pivot], item.type, "shifted", lambda to, args: to.subtract(args[0], args[1])
-            )
-        significand = write.elementwise([shifted], shifted.type, "exp", lambda to, args: to.exp(args[0]))
+        shifted = self._shifted_down(item, pivot, write)
+        base_2 = is_exp2(op)
+        if base_2:
+            top = write.natural(top)
+            shifted = self._shifted_down(shifted, write.excess(pivot), write)
+        kind = math.Exp2Op if base_2 else math.ExpOp
+        significand = write.elementwise(
+            [shifted], shifted.type, "exp", lambda to, args: to.insert(kind(args[0]))
+        )
         return Pair(write.as_type(significand, block.element_type_of(op.result.type)), ((top, 1),))
+
+    @staticmethod
+    def _shifted_down(item: SSAValue, pivot: SSAValue, write: Writer) -> SSAValue:
+        """An item minus a number for each of its rows."""
+        if isinstance(item.type, block.BlockType):
+            return write(block.RowShiftOp(item, write.negated(pivot)), "shifted")
+        return write.elementwise(
+            [item, pivot], item.type, "shifted", lambda to, args: to.subtract(args[0], args[1])
+        )
 
     @staticmethod
     def _row_max(item: SSAValue, write: Writer) -> SSAValue:
@@ -274,11 +289,12 @@ class Translator:
         if any(dims_of(exponent) not in ((), rows) for exponent, _ in exponents):
             return None
         factors: list[SSAValue] = []
+        multiplies = True
         for index, power in (left, right):
             factor = self._significand(values[index], write)
-            divides = power < 0 and isinstance(values[index], Pair)
+            divides = power < 0 and (isinstance(values[index], Pair) or is_positive(op.inputs[index]))
             factors.append(write.reciprocal_or_zero(factor) if divides else factor)
-        multiplies = right[1] > 0 or isinstance(values[right[0]], Pair)
+            multiplies = power > 0 or divides
         significand = write.elementwise(
             factors,
             op.result.type,
@@ -302,9 +318,9 @@ class Translator:
     def _monomial(self, op: block.MonomialOp, values: list[Value], write: Writer) -> Value:
         factors: list[tuple[SSAValue, int]] = []
         parts: list[tuple[Exponents, int]] = []
-        for value, (_, power) in zip(values, op.pairs, strict=True):
+        for value, (factor, power) in zip(values, op.pairs, strict=True):
             significand = self._significand(value, write)
-            if isinstance(value, Pair) and power < 0:
+            if power < 0 and (isinstance(value, Pair) or is_positive(factor)):
                 significand, own = write.reciprocal_or_zero(significand), -power
             else:
                 own = power
@@ -393,6 +409,19 @@ class Translator:
         new.attributes.update(op.attributes)
         write(new)
         self.known.update(results.given(new))
+
+
+def _divides_by_sum(op: Operation) -> bool:
+    """Whether an operator divides by what is positive in exact arithmetic: a sum of exponentials.
+
+    It is 0 where all of them are masked, and the quotient is then meant to be 0.
+    """
+    if isinstance(op, block.MonomialOp):
+        return any(power < 0 and is_positive(factor) for factor, power in op.pairs)
+    parts = binary(op)
+    if parts is None or not isinstance(parts[0], arith.DivfOp):
+        return False
+    return is_positive(op.operands[parts[2]])
 
 
 def _evaluated(value: UnevaluatedSum, write: Writer) -> SSAValue:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import log
 from typing import TypeAlias
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -83,7 +84,19 @@ def wide(element_type: Attribute) -> Attribute:
     return f32 if bit_width(element_type) < 32 else element_type
 
 
+_LN2 = log(2)
+
 Scalars = Callable[[ScalarBuilder, list[SSAValue]], SSAValue]
+
+
+def _is_moderate(to: ScalarBuilder, value: SSAValue) -> SSAValue:
+    """Whether a number is far from overflow: below 1e9 in f32, below 1e17 in f64.
+
+    A test for what is infinite, so that over the fields of the exact check it always holds.
+    """
+    large = 2.0 ** (98 if bit_width(value.type) == 32 else 967)
+    scaled = to.multiply(to.insert(math.AbsFOp(value)), to.constant(large, value.type))
+    return to.insert(arith.CmpfOp(scaled, to.constant(float("inf"), value.type), "olt"))
 
 
 class Writer:
@@ -150,6 +163,38 @@ class Writer:
             return to.select(masked, to.constant(0.0, args[0].type), args[0])
 
         return self.elementwise([exponent], exponent.type, "pivot", scalars)
+
+    def natural(self, exponent: SSAValue) -> SSAValue:
+        """An exponent of 2 as one of e.
+
+        Beyond 1e9, where different logits are more than 60 apart, it stays what it is: there all that counts
+        is which one is the largest, and the product with ln 2 might be the same for two.
+        """
+        item = self.widened(exponent)
+
+        def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+            ln2 = to.constant(_LN2, item_type)
+            return to.select(_is_moderate(to, args[0]), to.multiply(args[0], ln2), args[0])
+
+        item_type = block.element_type_of(item.type)
+        return self.elementwise([item], item.type, "exponent", scalars)
+
+    def excess(self, pivot: SSAValue) -> SSAValue:
+        """By how much the exponent of e that `natural` gives exceeds a pivot, as an exponent of 2.
+
+        The product with ln 2 is rounded, by up to 4e-4 where logits are near 1e4; this is what was lost. In
+        exact arithmetic it is 0. (That ln 2 itself is rounded does not matter: exponents are subtracted from
+        each other, and what differs by 30 counts for nothing.)
+        """
+        type = block.element_type_of(pivot.type)
+
+        def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+            ln2 = to.constant(_LN2, type)
+            minus = to.negate(to.multiply(args[0], ln2))
+            lost = to.multiply(to.insert(math.FmaOp(args[0], ln2, minus)), to.constant(-1 / _LN2, type))
+            return to.select(_is_moderate(to, args[0]), lost, to.constant(0.0, type))
+
+        return self.elementwise([pivot], pivot.type, "excess", scalars)
 
     def exponent(self, exponents: Exponents) -> SSAValue:
         """Σ kᵢ·eᵢ as one item; equal exponents have cancelled already. NaN where -inf meets -inf."""

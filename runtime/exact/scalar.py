@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects.block import exact
-from ...dialects.scalar import EXACT_ATTRIBUTE, INDEX_OPS, is_float
+from ...dialects.scalar import EXACT_ATTRIBUTE, INDEX_OPS, is_float, number_of
 from ...passes.pseudo_code.numbers import rational
 from ..scalar_semantics import SCALAR_FUNCTIONS, InterpreterError, evaluate_scalar_op, numpy_dtype, to_dtype
 from .field import Field
@@ -35,7 +35,7 @@ IndexValues: TypeAlias = Callable[[Operation], Whole]
 def _readings(attribute: FloatAttr) -> tuple[Fraction | None, Fraction | None]:
     """The number that a constant is, and the simplest one that its type rounds to it; None if not finite."""
     value = attribute.value.data
-    return exact(value), rational(value, attribute.type)
+    return exact(number_of(attribute)), rational(value, attribute.type)
 
 
 def number(field: Field, attribute: FloatAttr) -> Residues:

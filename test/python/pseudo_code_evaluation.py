@@ -120,7 +120,7 @@ Positions: TypeAlias = list[Item]
 UNARY: dict[str, Callable[..., Array]] = {
     **{
         name: getattr(np, name)
-        for name in ("exp", "log", "tanh", "sqrt", "abs", "sin", "cos", "log1p", "floor", "ceil")
+        for name in ("exp", "log", "tanh", "sqrt", "abs", "sin", "cos", "log1p", "isnan", "floor", "ceil")
     },
     "erf": gelu_erf,
     "rsqrt": lambda x: 1 / np.sqrt(x),
@@ -128,6 +128,7 @@ UNARY: dict[str, Callable[..., Array]] = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     **dict.fromkeys(("f16", "bf16", "f32"), lambda x: x),
     "where": np.where,
+    "fma": lambda x, y, z: x * y + z,
     "max": np.maximum,
     "min": np.minimum,
 }

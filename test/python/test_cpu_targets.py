@@ -1,4 +1,4 @@
-"""Generated kernels are C++ for narrower vectors, too: nothing in them depends on the machine that wrote them."""
+"""Generated kernels are C++ for narrower vectors, too: nothing in them depends on where they were written."""
 
 from __future__ import annotations
 

@@ -253,14 +253,25 @@ def test_nested_exponentials_use_more_moduli():
 
 
 def test_constants_of_narrow_types_are_what_they_were_rounded_from():
-    narrow = scalar("%k = arith.constant 0.1", "%r = arith.mulf %x, %k", type="f32")
-    wide = scalar("%k = arith.constant 0.1", "%r = arith.mulf %x, %k")
+    narrow = scalar("%k = arith.constant 0.3", "%r = arith.mulf %x, %k", type="f32")
+    wide = scalar("%k = arith.constant 0.3", "%r = arith.mulf %x, %k")
     found = bb.equivalent(narrow, wide)
     assert found.equal
     assert found.constants_rounded
     assert not bb.equivalent(narrow, narrow).constants_rounded
-    other = scalar("%k = arith.constant 0.10000001", "%r = arith.mulf %x, %k")
+    other = scalar("%k = arith.constant 0.30000001", "%r = arith.mulf %x, %k")
     assert bb.equivalent(narrow, other).equal is False
+
+
+@pytest.mark.parametrize("n", [3, 40, 65, 96, 768, 4099])
+def test_rounded_reciprocals_are_exact(n: int):
+    product = scalar(f"%k = arith.constant {1 / n!r}", "%r = arith.mulf %x, %k", type="f32")
+    quotient = scalar(f"%k = arith.constant {n}.0", "%r = arith.divf %x, %k", type="f32")
+    found = bb.equivalent(product, quotient)
+    assert found.equal
+    assert not found.constants_rounded
+    off = scalar(f"%k = arith.constant {(1 + 2e-7) / n!r}", "%r = arith.mulf %x, %k", type="f32")
+    assert bb.equivalent(off, quotient).equal is False
 
 
 def test_element_types_do_not_count():

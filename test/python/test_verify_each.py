@@ -108,7 +108,7 @@ def test_blocks_leave_remainders():
 
 def _exp_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """exp(x + c) = diag(c)·exp(x): cancels in a softmax."""
-    monkeypatch.setattr(exp_of_shift, "exponential", lambda place, vector: vector)
+    monkeypatch.setattr(exp_of_shift, "exponential", lambda place, vector, kind: vector)
 
 
 def _term_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

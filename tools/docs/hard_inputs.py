@@ -176,7 +176,7 @@ def _scaled(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -> d
 
 
 def _shifted(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -> dict[str, list[Array]]:
-    """For norms that centre: also constant rows, and means far from 0."""
+    """For norms that centre: also constant rows, means far from 0, and numbers whose squares vanish."""
     x, *others = ordinary
     constant = x.copy()
     constant[::3] = 3.0
@@ -185,6 +185,8 @@ def _shifted(rng: np.random.Generator, ordinary: Sequence[Array], bits: int) -> 
         "constant rows": [constant, *others],
         "mean of 100 deviations": [x + 100, *others],
         "mean of 1e4 deviations": [x + 1e4, *others],
+        "mean of 1e6 deviations": [x + 1e6, *others],
+        "scale 1e-30": [1e-30 * (x + 1e4), *others],
     }
 
 
@@ -204,6 +206,7 @@ _MAKERS: Mapping[str, _Maker] = {
     "attention_qknorm": _scaled,
     "attention_qk_layernorm": _scaled,
     "attention_spellings": _quarters,
+    "attention_base_2": _quarters,
     "attention_causal": _causal_attention,
     "attention": _attention,
     "layernorm": _shifted,

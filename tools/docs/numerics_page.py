@@ -49,26 +49,38 @@ CARRIED = (
     "Where an exponential is a value (a result, an operand of anything else) it is made one again: s · "
     "exp(t), and 0 where s is 0.",
     "An exponential of what is shifted by its own maximum is bounded, and only guarded against rows of "
-    "nothing but -inf. An exponential in a sigmoid, SiLU or GELU saturates as it should and is left "
-    "alone.",
+    "nothing but -inf, and what divides by a sum of exponentials against a sum of 0. An exponential in a "
+    "sigmoid, SiLU or GELU saturates as it should and is left alone.",
+    "Powers of 2 (`math.exp2`) are carried like exponentials; what is lost in the product of their "
+    "exponents with ln 2 is put back into the significands. `math.expm1` is left alone: no law takes a "
+    "shift out of it.",
     "Sums of x and of x² over one list get a pivot, the mean of the row's first block, wherever that "
-    "provably changes nothing: a LayerNorm, alone or before a product, and any variance written by hand; "
-    "no RMSNorm. It costs one more load of a block for each row.",
+    "provably changes nothing: a LayerNorm, alone or before a product, and any variance written by hand, "
+    "also with means that are products with a rounded 1/K; no RMSNorm. It costs one more load of a block "
+    "for each row. Where the mean is less than 4 times the mean absolute deviation of that block, the pivot "
+    "is 0. (That is at most the deviation, so that every row is shifted whose mean² is above 16 times its "
+    "variance; and it takes no squares, which would overflow at 1e20 and vanish at 1e-30.)",
+    "A variance that is computed as mean(x²) - mean(x)² is 0 where rounding makes it negative, and infinite, "
+    "not NaN, where the squares overflow.",
 )
 
 PROMISES = (
     "**Bounds.** Where logits are exactly representable, results of softmax, attention, logsumexp and "
     "log-softmax differ from float64 by at most 2e-6 (f32) or 1e-2 (bf16) of the largest element of their"
     " row, in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
+    "**LayerNorm**, alone or before a product, is as good as two passes in f32, and far better where means "
+    "are large: its error is at most 4 times theirs (or 1e-6, where that is more), at means of 1e6 "
+    "deviations and at scales from 1e-30 to 1e18. Constant rows give 0 exactly. Beyond 1e19 squares "
+    "overflow f32, here as in two passes, and results are 0; they are not NaN.",
     "**Rows masked by -inf everywhere** give 0 in a softmax and in attention, and -inf in logsumexp and "
-    "log-softmax, by whatever mask (a bias, a boolean mask, -inf in the logits). They never give NaN, "
-    "which is what the formulas give in float64. The exception is a softmax whose maximum fusion cannot "
-    "free, along an axis other than the last one of its array: it is NaN there, as it is without fusion.",
+    "log-softmax, by whatever mask (a bias, a boolean mask, -inf in the logits), and so do columns along "
+    "other axes than the last one. They never give NaN, which is what the formulas give in float64.",
     "**Finite masks keep their meaning.** -1e9 is a logit as any other: a row of nothing else is uniform.",
     "**Types.** Contractions and sums of f16 and bf16 accumulate in f32: the type is an attribute of the "
-    "operation, printed as `acc f32`, and can be another one. Maxima are exact in any type; exponents, "
-    "exponentials and logarithms of 16-bit programs are computed in f32, and rounded only where the "
-    "program rounds.",
+    "operation, printed as `acc f32`, and can be another one. `array-decompose{accumulate=f64}` (or "
+    "`input`, the operands' type) chooses another one for all sums that do not say otherwise, and for the "
+    "statistics and exponentials of composites. Maxima are exact in any type; exponents, exponentials and "
+    "logarithms of 16-bit programs are computed in f32, and rounded only where the program rounds.",
     "**Memory.** Nothing is loaded or stored that was not before, but for the exponents of lists that are"
     " stored (a number for each row of a block), and the pivot's block.",
 )
@@ -76,9 +88,9 @@ PROMISES = (
 NOT_COVERED = (
     "Logits that are wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no "
     "softmax can undo.",
-    "Exponentials with another base (`math.exp2`) and `math.expm1`; the right operand of a contraction, "
-    "where exponents would be those of columns; softmax along columns of blocks without its maximum "
-    "subtracted.",
+    "The right operand of a contraction, where exponents would be those of columns; softmax along columns "
+    "of blocks without its maximum subtracted.",
+    "Statistics over an axis of unknown extent, which get neither a pivot nor a guard.",
     "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
     "masks.",
     "Stabilising comes last: `block-fuse` refuses a function that is stabilised.",
@@ -90,7 +102,7 @@ interpreter computes it: in blocks of 8 elements, extents of at most 20, the las
 is the program that `{passes}` gives. *Not finite* is a NaN or an infinity where float64 has a number. Hard
 are logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of -inf;
 biases of ±1e4 and finite masks; for norms rows of zeros and scales of 1e-20 and 1e18, for those that centre
-also constant rows and means of 100 and 1e4 deviations; large arguments for gates.
+also constant rows, means of 100, 1e4 and 1e6 deviations, and a scale of 1e-30; large arguments for gates.
 """
 
 MASKED_ROWS = "Rows that are masked everywhere by -inf:"

@@ -13,15 +13,22 @@
 // IR-NEXT:      %first_1 = block.load %first : !block.block<M x N x f32, global>
 // CHECK-LABEL: layer_norm(
 // CHECK:       forall m in M:
-// CHECK-NEXT:      x     = load x[m, first N]
-// CHECK-NEXT:      width = row_sum(full_like(x, 1))
-// CHECK-NEXT:      t     = row_sum(x) / width
-// CHECK-NEXT:      pivot = where(t² > 16 * (row_sum(x²) / width - t²), -t, 0)
+// CHECK-NEXT:      x       = load x[m, first N]
+// CHECK-NEXT:      width   = row_sum(full_like(x, 1))
+// CHECK-NEXT:      shift   = -row_sum(x) / width
+// CHECK-NEXT:      centred = row_shift(x, shift)
+// CHECK-NEXT:      spread  = row_sum(abs(centred))
+// CHECK-NEXT:      pivot   = where(abs(shift) > min(4 * spread / width, 1e16), shift - row_sum(centred) / width, 0)
 // CHECK-NEXT:      total = total2 = 0
 // CHECK-NEXT:      for nn in N:
 // CHECK-NEXT:          x2      = row_shift(load x[m, nn], pivot)
 // CHECK-NEXT:          total  += row_sum(x2)
 // CHECK-NEXT:          total2 += row_sum(x2²)
+// CHECK-NEXT:      neg         = -total / 40
+// CHECK-NEXT:      mean_square = total2 / 40
+// CHECK-NEXT:      neg2        = neg²
+// CHECK-NEXT:      t           = mean_square - neg2
+// CHECK-NEXT:      var         = where(isnan(sqrt(t)), where(neg2 < inf, 0, mean_square), t)
 // CHECK:           forall nn in N:
 // CHECK-NEXT:          store n[m, nn] = row_scale(row_shift(row_shift(load x[m, nn], pivot), neg), rstd)
 func.func @layer_norm(%x: tensor<24x40xf32>) -> tensor<24x40xf32> {
