@@ -16,11 +16,16 @@ MOST_SECONDS = 10.0
 """After this many seconds of one function, three runs are enough."""
 
 
-def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
+def interleaved(
+    calls: Sequence[Callable[[], object]], runs: int | None = None, least: float | None = None
+) -> list[list[float]]:
     """The seconds of each run of some functions that take turns, so that a slow moment meets them all.
 
-    Each gets two runs to warm up, and then at least `LEAST_RUNS` that take `LEAST_SECONDS` together.
+    Each gets two runs to warm up, and then at least as many as `runs` that take `least` seconds together; by
+    default `LEAST_RUNS` and `LEAST_SECONDS`.
     """
+    runs = LEAST_RUNS if runs is None else runs
+    least = LEAST_SECONDS if least is None else least
     for call in calls:
         call()
         call()
@@ -34,12 +39,14 @@ def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
             taken = time.perf_counter() - start
             seconds[index].append(taken)
             totals[index] += taken
-        unfinished = [index for index in unfinished if not _enough(len(seconds[index]), totals[index])]
+        done = {
+            index
+            for index in unfinished
+            if (len(seconds[index]) >= runs and totals[index] >= least)
+            or (len(seconds[index]) >= 3 and totals[index] >= MOST_SECONDS)
+        }
+        unfinished = [index for index in unfinished if index not in done]
     return seconds
-
-
-def _enough(runs: int, seconds: float) -> bool:
-    return (runs >= LEAST_RUNS and seconds >= LEAST_SECONDS) or (runs >= 3 and seconds >= MOST_SECONDS)
 
 
 @dataclass(frozen=True)
