@@ -48,6 +48,7 @@ _CALLS: dict[type[Operation], str] = {
     math.SqrtOp: "sqrt",
     math.RsqrtOp: "rsqrt",
     math.PowFOp: "pow",
+    math.FmaOp: "fma",
     math.TanhOp: "tanh",
     math.ErfOp: "erf",
     math.SinOp: "sin",
@@ -191,7 +192,6 @@ _FORMS: dict[type[Operation], _Form] = {
     arith.ExtSIOp: _same,
     arith.ExtUIOp: _extended,
     arith.TruncIOp: _truncated,
-    math.FmaOp: lambda op, operands, double: "{} * {} + {}".format(*operands),
 }
 
 

@@ -157,6 +157,9 @@ ARRAYS: dict[str, Any] = {
     "array_transpose": lambda array, perm: array.transpose(perm),
     "array_constant": lambda value, shape=(): np.full(shape, value),
 }
+# A program that stays on arrays, for it has nothing to compute, is printed without the prefix.
+PLAIN = {name.removeprefix("array_"): function for name, function in ARRAYS.items()}
+ARRAYS |= PLAIN
 
 
 class Machine:
@@ -274,7 +277,8 @@ def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[
     variables["FIRST"] = lambda dim: next(machine.blocks(dim))
     translator, code = _Translator(extents), list[str]()
     for line in (text.partition("  // ")[0] for text in body.splitlines()):
-        if "array." in line or re.fullmatch(r"\w+ += \w+\[[\d:, ]+\]", line):
+        whole = "array." in line or re.match(rf"\w+ = ({'|'.join(PLAIN)})\(", line)
+        if whole or re.fullmatch(r"\w+ += \w+\[[\d:, ]+\]", line):
             exec("\n".join(code), variables)
             code.clear()
             exec(line.replace("array.", "array_"), {}, made := Arrays(machine))

@@ -3,6 +3,8 @@
 // Array                  an array as a kernel gets it: a pointer, and the stride of each axis in elements (any sign, 0 too).
 // BB_EXPORT              a function that the library of a kernel shows
 // rounded<S>(v)          v rounded to the storage type S and back: f16, bf16, or float for a kernel that computes in double
+// fma(a, b, c)           a * b + c, rounded once
+// log1p(x)               lane by lane
 // loaded(n), stored(n)   with BB_COUNTING: count a move of n bytes; bbk_take_counts gives the counts and resets them.
 // workers(work, threads) how many threads so many operations are worth: one where starting others would take longer
 // contract_columns(C, ldc, A, am, ak, B, bn, bk, M, N, K, mode, scale)
@@ -31,6 +33,25 @@ inline std::atomic<std::int64_t> counts[4];
 inline void loaded(idx bytes) { counts[0]++, counts[2] += bytes; }
 inline void stored(idx bytes) { counts[1]++, counts[3] += bytes; }
 #endif
+
+#if defined(BB_AVX512)
+BB_INLINE vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+BB_INLINE vd fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
+#elif defined(__FMA__) && defined(__AVX__)
+BB_INLINE vf fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+BB_INLINE vd fma(vd a, vd b, vd c) { return _mm256_fmadd_pd(a, b, c); }
+#else
+template <detail::floating V>
+BB_INLINE V fma(V a, V b, V c) {
+  for (int i = 0; i < W<detail::element<V>>; i++) c[i] = std::fma(a[i], b[i], c[i]);
+  return c;
+}
+#endif
+template <detail::floating V>
+BB_INLINE V log1p(V x) {
+  for (int i = 0; i < W<detail::element<V>>; i++) x[i] = std::log1p(x[i]);
+  return x;
+}
 
 inline constexpr idx small_work = 1 << 18;
 BB_INLINE int workers(idx work, int threads) { return work < small_work ? 1 : threads; }
