@@ -26,7 +26,9 @@ def _axes(type: Attribute, dims: Mapping[str, block.DimAttr]) -> list[list[str]]
     return [[name] for name in (*(name for name in nest if dims[name].is_batch), *item.dims)]
 
 
-def _tensor(type: Attribute, axes: list[list[str]], dims: Mapping[str, block.DimAttr]) -> TensorType[Attribute]:
+def _tensor(
+    type: Attribute, axes: list[list[str]], dims: Mapping[str, block.DimAttr]
+) -> TensorType[Attribute]:
     item = type.item if isinstance(type, block.ListType) else type
     assert isinstance(item, block.ItemType)
     extents = [dims[name].static_extent for (name,) in axes]

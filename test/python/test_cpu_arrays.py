@@ -74,7 +74,9 @@ def test_unknown_extents_must_agree() -> None:
     executable = compile_program(MATMUL.replace("29", "?"))
     x, w = operands()
     assert_product(executable(x, w), x, w)
-    with pytest.raises(InputError, match=r"the extents of two arrays disagree: \w+ is 28 for one and 29 for another"):
+    with pytest.raises(
+        InputError, match=r"the extents of two arrays disagree: \w+ is 28 for one and 29 for another"
+    ):
         executable(np.ascontiguousarray(x[:, :28]), w)
 
 
@@ -152,7 +154,9 @@ def test_permuted_batches() -> None:
     views = [array.transpose(1, 0, 2) for array in (q, k, v)]
     out = np.empty((17, 3, 5), np.float32)
     executable(*views, out=out.transpose(1, 0, 2))
-    wanted = interpret(executable_source(text), [np.ascontiguousarray(view) for view in views], float64=True).results
+    wanted = interpret(
+        executable_source(text), [np.ascontiguousarray(view) for view in views], float64=True
+    ).results
     assert compare(out.transpose(1, 0, 2), wanted[0], BOUNDS["f32"]).within
 
 
@@ -187,13 +191,29 @@ def bad_calls() -> dict[str, tuple[list[Any], dict[str, Any], str]]:
         "unknown": ([x], {"v": w}, "'product' has no argument 'v'; there are: x, w"),
         "shape": ([x[:36], w], {}, "argument %x of 'product' has extent 36 on axis 0, expected 37: [37, 29]"),
         "rank": ([x[0], w], {}, "argument %x of 'product' has rank 1, expected 2: [37, 29]"),
-        "dtype": ([x.astype(np.float64), w], {}, "argument %x of 'product' has dtype float64, expected float32"),
-        "list": ([x.tolist(), w], {}, "argument %x of 'product' is of type 'list', expected a numpy array or one"),
+        "dtype": (
+            [x.astype(np.float64), w],
+            {},
+            "argument %x of 'product' has dtype float64, expected float32",
+        ),
+        "list": (
+            [x.tolist(), w],
+            {},
+            "argument %x of 'product' is of type 'list', expected a numpy array or one",
+        ),
         "masked": ([np.ma.masked_array(x), w], {}, "argument %x of 'product' is a masked array"),
         "byte order": ([x.astype(">f4"), w], {}, "argument %x of 'product' has dtype >f4, whose byte order"),
-        "empty": ([x[:, :0], w[:0]], {}, "argument %x of 'product' has extent 0 on axis 1, expected 29: [37, 29]"),
+        "empty": (
+            [x[:, :0], w[:0]],
+            {},
+            "argument %x of 'product' has extent 0 on axis 1, expected 29: [37, 29]",
+        ),
         "out count": ([x, w], {"out": [x, x]}, "'product' has 1 results, got 2 arrays as `out`"),
-        "out shape": ([x, w], {"out": x}, "result 0 of 'product' has extent 29 on axis 1, expected 13: [37, 13]"),
+        "out shape": (
+            [x, w],
+            {"out": x},
+            "result 0 of 'product' has extent 29 on axis 1, expected 13: [37, 13]",
+        ),
         "out dtype": ([x, w], {"out": np.zeros((37, 13))}, "result 0 of 'product' has dtype float64"),
         "out read-only": (
             [x, w],
@@ -216,7 +236,9 @@ def test_empty_extents() -> None:
     executable = compile_program(MATMUL.replace("37", "?").replace("29", "?"))
     x, w = operands()
     for arrays in ((x[:0], w), (x[:, :0], w[:0])):
-        with pytest.raises(InputError, match=r"argument %x of 'product' has extent 0 on axis \d, expected at least 1"):
+        with pytest.raises(
+            InputError, match=r"argument %x of 'product' has extent 0 on axis \d, expected at least 1"
+        ):
             executable(*arrays)
 
 
@@ -325,5 +347,3 @@ def test_threads_share_an_executable() -> None:
 
 def arguments_by_number(arguments: list[tuple[Array, Array]]) -> dict[int, tuple[Array, Array]]:
     return dict(enumerate(arguments))
-
-

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 FUNCTIONS = (
-    'quote" and \' and `',
+    "quote\" and ' and `",
     "line\nbreak",
     "carriage\rreturn",
     "nul\0 and bell\a",
