@@ -133,7 +133,7 @@ func.func @f(%x: tensor<5x7xf32>, %w: tensor<7x3xf32>, %b: tensor<3xf32>) -> ten
 
 
 def program(function: str, value: str = "x", dims: tuple[str, str, str] | None = None) -> FuncOp:
-    """A matmul, a bias and an exponential, under a name; the values are called `value`, `value` and a digit, …"""
+    """A matmul, a bias and an exponential, under a name; values are called `value`, and that and a digit."""
     text = BODY
     for number, name in enumerate(("x", "w", "b", "y", "z", "p", "q", "r", "s")):
         text = re.sub(rf"%{name}\b", f"%{value}{number or ''}", text)

@@ -1,4 +1,4 @@
-"""Inputs at which floating point goes wrong, on the CPU: the limits that the interpreter keeps hold there too."""
+"""Inputs at which floating point goes wrong: the limits that the interpreter keeps hold on the CPU too."""
 
 from __future__ import annotations
 

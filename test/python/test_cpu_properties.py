@@ -1,4 +1,4 @@
-"""Random programs compiled for the CPU agree with the interpreter, through varied pipelines and block sizes."""
+"""Random programs on the CPU agree with the interpreter, through varied pipelines and block sizes."""
 
 from __future__ import annotations
 

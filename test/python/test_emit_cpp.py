@@ -10,21 +10,30 @@ from bb.lowering.emit_cpp import dims_in_order, emit_cpp, entry_name
 from bb.runtime.executable import kernels_of
 
 KERNEL = """
-kernel.func @scores(%q : !kernel.array<200x64xf32>, %k : !kernel.array<?x64xbf16>) outs(%o : !kernel.array<200x?xf16>)
-    attributes {block.dims = {M = #block.dim<200, block = 64>, N = #block.dim<?, block = 32>, K = #block.dim<64, whole>}} {
+!Q = !kernel.array<200x64xf32>
+!K = !kernel.array<?x64xbf16>
+!O = !kernel.array<200x?xf16>
+!A = !kernel.tile<M x K x f32, scratch, lanes = rows>
+!B = !kernel.tile<N x K x f32, scratch, lanes = rows>
+!S = !kernel.tile<M x N x f32, scratch, lanes = rows>
+!T = !kernel.tile<M x f32, scratch>
+#dims = {M = #block.dim<200, block = 64>, N = #block.dim<?, block = 32>, K = #block.dim<64, whole>}
+
+kernel.func @scores(%q : !Q, %k : !K) outs(%o : !O)
+    attributes {block.dims = #dims} {
   kernel.parallel @M {
-    %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = rows>
-    %b = kernel.tile : !kernel.tile<N x K x f32, scratch, lanes = rows>
-    %s = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = rows>
-    %top = kernel.tile : !kernel.tile<M x f32, scratch>
-    %rows = kernel.cursor %q [M, K] : !kernel.array<200x64xf32> -> !kernel.cursor<M x K x f32>
-    kernel.load %a, %rows : !kernel.tile<M x K x f32, scratch, lanes = rows>, !kernel.cursor<M x K x f32>
-    kernel.fill %top, -inf : !kernel.tile<M x f32, scratch>
+    %a = kernel.tile : !A
+    %b = kernel.tile : !B
+    %s = kernel.tile : !S
+    %top = kernel.tile : !T
+    %rows = kernel.cursor %q [M, K] : !Q -> !kernel.cursor<M x K x f32>
+    kernel.load %a, %rows : !A, !kernel.cursor<M x K x f32>
+    kernel.fill %top, -inf : !T
     kernel.for @N {
-      %keys = kernel.cursor %k [N, K] : !kernel.array<?x64xbf16> -> !kernel.cursor<N x K x bf16>
-      kernel.load %b, %keys : !kernel.tile<N x K x f32, scratch, lanes = rows>, !kernel.cursor<N x K x bf16>
-      kernel.contract %s, %a, %b : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x K x f32, scratch, lanes = rows>, !kernel.tile<N x K x f32, scratch, lanes = rows>
-      kernel.sweep [M, N] (%x = %s, %t = %top) -> (each %s, max %top) : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x f32, scratch>, !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x f32, scratch> {
+      %keys = kernel.cursor %k [N, K] : !K -> !kernel.cursor<N x K x bf16>
+      kernel.load %b, %keys : !B, !kernel.cursor<N x K x bf16>
+      kernel.contract %s, %a, %b : !S, !A, !B
+      kernel.sweep [M, N] (%x = %s, %t = %top) -> (each %s, max %top) : !S, !T, !S, !T {
         %i = kernel.quantity index @N
         %c = arith.constant 7 : index
         %late = arith.cmpi sgt, %i, %c : index
@@ -33,8 +42,8 @@ kernel.func @scores(%q : !kernel.array<200x64xf32>, %k : !kernel.array<?x64xbf16
         %z = arith.select %late, %e, %x : f32
         kernel.yield %z, %x : f32, f32
       }
-      %to = kernel.cursor %o [M, N] : !kernel.array<200x?xf16> -> !kernel.cursor<M x N x f16>
-      kernel.store %to, %s : !kernel.cursor<M x N x f16>, !kernel.tile<M x N x f32, scratch, lanes = rows>
+      %to = kernel.cursor %o [M, N] : !O -> !kernel.cursor<M x N x f16>
+      kernel.store %to, %s : !kernel.cursor<M x N x f16>, !S
     }
   }
 }
@@ -53,7 +62,8 @@ def flat(text: str) -> str:
 
 FRAGMENTS = {
     "headers": "#include <bb/cpu.hpp> #include <bb/kernel.hpp>",
-    "signature": 'extern "C" BB_EXPORT int bbk_scores(const bb::Array* arrays, const bb::idx* extents, int threads) {',
+    "signature": 'extern "C" BB_EXPORT int bbk_scores(const bb::Array* arrays, const bb::idx* extents, '
+    "int threads) {",
     "known extent": "constexpr bb::idx M = 200, Mblock = 64, Mblocks = bb::ceil_div(M, Mblock);",
     "unknown extent": "const bb::idx N = extents[1], Nblock = 32, Nblocks = bb::ceil_div(N, Nblock);",
     "whole dim": "constexpr bb::idx K = 64, Kblock = K, Kblocks = 1, K0 = 0, Kn = K;",
@@ -116,10 +126,11 @@ REFUSED = {
       }
     }""",
     "is an integer of more than 32 bits, which a kernel does not compute with": """
+    !T = !kernel.tile<M x f32, scratch>
     kernel.func @f() attributes {block.dims = {M = #block.dim<8, whole>}} {
       kernel.parallel {
-        %a = kernel.tile : !kernel.tile<M x f32, scratch>
-        kernel.sweep [M] (%x = %a) -> (each %a) : !kernel.tile<M x f32, scratch>, !kernel.tile<M x f32, scratch> {
+        %a = kernel.tile : !T
+        kernel.sweep [M] (%x = %a) -> (each %a) : !T, !T {
           %c = arith.constant 4294967296 : i64
           %f = arith.sitofp %c : i64 to f32
           kernel.yield %f : f32
@@ -127,10 +138,11 @@ REFUSED = {
       }
     }""",
     "compares by ult, which has no form on a CPU; use a signed comparison": """
+    !T = !kernel.tile<M x f32, scratch>
     kernel.func @f() attributes {block.dims = {M = #block.dim<8, whole>}} {
       kernel.parallel {
-        %a = kernel.tile : !kernel.tile<M x f32, scratch>
-        kernel.sweep [M] (%x = %a) -> (each %a) : !kernel.tile<M x f32, scratch>, !kernel.tile<M x f32, scratch> {
+        %a = kernel.tile : !T
+        kernel.sweep [M] (%x = %a) -> (each %a) : !T, !T {
           %i = kernel.quantity index @M
           %c = arith.cmpi ult, %i, %i : index
           %f = arith.uitofp %c : i1 to f32
