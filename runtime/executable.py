@@ -50,7 +50,9 @@ class KernelLibrary:
 
     def __init__(self, program: ModuleOp, options: CompileOptions):
         self.module = program.clone()
-        pipeline = PIPELINES["cpu"] if options.pipeline is None else options.pipeline
+        launches = any(isinstance(op, kernel.LaunchOp) for op in self.module.walk())
+        default = "" if launches else PIPELINES["cpu"]
+        pipeline = default if options.pipeline is None else options.pipeline
         if options.entry is not None:
             select_function(self.module, options.entry)
             _keep_only(self.module, options.entry)
