@@ -17,10 +17,12 @@ OWN = (
     "rest",
     "memory",
     "room",
+    "status",
     "o",
     "l",
     "n",
     "acc",
+    "other",
 )
 """What the emitter itself calls things."""
 

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     i1,
+    i32,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
@@ -35,6 +36,8 @@ _INFIX: dict[type[Operation], str] = {
     arith.OrIOp: "|",
     arith.XOrIOp: "^",
 }
+
+_WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 
 _CALLS: dict[type[Operation], str] = {
     arith.MaximumfOp: "max_nan",
@@ -99,13 +102,19 @@ def expression(op: Operation, operands: Sequence[str], double: bool) -> str:
     """
     kind = type(op)
     if kind in _INFIX:
-        return f"{operands[0]} {_INFIX[kind]} {operands[1]}"
+        value = f"{operands[0]} {_INFIX[kind]} {operands[1]}"
+        return _wrapped(value) if double and kind in _WRAPPING and op.results[0].type == i32 else value
     if kind in _CALLS:
         return f"bb::{_CALLS[kind]}({', '.join(operands)})"
     form = _FORMS.get(kind)
     if form is None:
         raise OpError(op, "has no form on a CPU")
     return form(op, operands, double)
+
+
+def _wrapped(value: str) -> str:
+    """An i32 in a vector of 64-bit integers: where it overflows, the low 32 bits count."""
+    return f"(({value}) << 32) >> 32"
 
 
 def _constant(op: Operation, operands: Sequence[str], double: bool) -> str:
@@ -169,7 +178,9 @@ def _extended(op: Operation, operands: Sequence[str], double: bool) -> str:
 
 
 def _truncated(op: Operation, operands: Sequence[str], double: bool) -> str:
-    return f"({operands[0]} & 1) != 0" if op.results[0].type == i1 else operands[0]
+    if op.results[0].type == i1:
+        return f"({operands[0]} & 1) != 0"
+    return _wrapped(operands[0]) if double and op.results[0].type == i32 else operands[0]
 
 
 _Form = Callable[[Operation, Sequence[str], bool], str]

@@ -132,9 +132,9 @@ class SweepEmitter:
             case Quantity.Extent:
                 return f"I{{}} + (Int){dim.extent}"
             case Quantity.Width:
-                return f"I{{}} + (Int){dim.width}"
+                return f"I{{}} + (Int){'1' if dim.declared.is_batch else dim.width}"
             case Quantity.Blocks:
-                return f"I{{}} + (Int){dim.blocks}"
+                return f"I{{}} + (Int){dim.trips}"
             case Quantity.Index:
                 if dim.declared.is_batch:
                     return f"I{{}} + (Int){dim.number}"

@@ -75,7 +75,7 @@ def _inputs(case: Case, dims: Mapping[str, int]) -> list[Array]:
 def compiled_examples(
     dtype: str, shape: str, pipeline: str | None = None, block_size: int | None = None
 ) -> tuple[ModuleOp, list[Program], dict[str, Executable]]:
-    """`example_programs`, and the executables by name; `block_size` is one for all dims that are not whole."""
+    """`example_programs`, and the executables by name; `block_size` is one for all dims but batches."""
     module, programs = example_programs(dtype, shape)
     if block_size is None:
         return module, programs, compile_all(module, pipeline=pipeline)

@@ -1,4 +1,4 @@
-"""Block programs on tensors: lists that come in are cut from arrays, and lists that go out are put together."""
+"""Block programs on tensors: lists that come in are cut from arrays, those that go out are put together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executables and the arrays that they are called with: unknown extents, strides, outputs, and wrong ones refused."""
+"""Executables and the arrays they are called with: unknown extents, strides, outputs; wrong ones refused."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 import pytest
+from bb.dialects.parsing import parse_module
 from bb.runtime.executable import Executable, compile_all, compile_program
 from bb.runtime.interpreter import InputError, interpret
 from bb.runtime.tolerances import BOUNDS, compare
@@ -142,8 +143,11 @@ def test_broadcast_inputs() -> None:
 
 def test_permuted_batches() -> None:
     text = """
-    func.func @attention(%q: tensor<3x17x8xf32>, %k: tensor<3x21x8xf32>, %v: tensor<3x21x5xf32>) -> tensor<3x17x5xf32> {
-      %o = array.attention %q, %k, %v : tensor<3x17x8xf32>, tensor<3x21x8xf32>, tensor<3x21x5xf32> -> tensor<3x17x5xf32>
+    !Q = tensor<3x17x8xf32>
+    !K = tensor<3x21x8xf32>
+    !V = tensor<3x21x5xf32>
+    func.func @attention(%q: !Q, %k: !K, %v: !V) -> tensor<3x17x5xf32> {
+      %o = array.attention %q, %k, %v : !Q, !K, !V -> tensor<3x17x5xf32>
       func.return %o : tensor<3x17x5xf32>
     }
     """
@@ -155,15 +159,9 @@ def test_permuted_batches() -> None:
     out = np.empty((17, 3, 5), np.float32)
     executable(*views, out=out.transpose(1, 0, 2))
     wanted = interpret(
-        executable_source(text), [np.ascontiguousarray(view) for view in views], float64=True
+        parse_module(text), [np.ascontiguousarray(view) for view in views], float64=True
     ).results
     assert compare(out.transpose(1, 0, 2), wanted[0], BOUNDS["f32"]).within
-
-
-def executable_source(text: str) -> ModuleOp:
-    from bb.dialects.parsing import parse_module
-
-    return parse_module(text)
 
 
 def test_torch_tensors() -> None:

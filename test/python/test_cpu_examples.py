@@ -1,4 +1,4 @@
-"""Every example compiled for the CPU agrees with the float64 interpreter, in every type and at odd extents."""
+"""Every example on the CPU agrees with the float64 interpreter, in every type and at odd extents."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pytest
 from bb.runtime.tolerances import BOUNDS
 from cpu_programs import SHAPES, all_faults
 
-ALL = "array-decompose,array-to-block"
-LAST = "block-to-kernel,kernel-hoist,kernel-fuse-sweeps"
+BLOCKS = "array-decompose,array-to-block,block-shapes"
+FUSED = f"{BLOCKS},block-fuse{{extend=false}},block-stabilize"
+PLACED = "kernel-hoist,kernel-fuse-sweeps"
 
 PIPELINES = {
-    "unfused": f"{ALL},block-shapes,block-to-kernel",
-    "unplaced": f"{ALL},block-shapes,block-fuse,block-stabilize,block-to-kernel",
-    "last snapshot": f"{ALL},block-shapes,block-fuse{{snapshot=last}},block-stabilize,block-fuse-elementwise,{LAST}",
-    "columns in lanes": f"{ALL},block-shapes,block-fuse{{extend=false}},block-stabilize,block-to-kernel{{lanes=cols}},"
-    "kernel-hoist,kernel-fuse-sweeps",
-    "rows in lanes": f"{ALL},block-shapes,block-fuse{{extend=false}},block-stabilize,block-to-kernel{{lanes=rows}},"
-    "kernel-hoist,kernel-fuse-sweeps",
+    "unfused": f"{BLOCKS},block-to-kernel",
+    "unplaced": f"{BLOCKS},block-fuse,block-stabilize,block-to-kernel",
+    "last snapshot": f"{BLOCKS},block-fuse{{snapshot=last}},block-stabilize,block-fuse-elementwise,"
+    f"block-to-kernel,{PLACED}",
+    "columns in lanes": f"{FUSED},block-to-kernel{{lanes=cols}},{PLACED}",
+    "rows in lanes": f"{FUSED},block-to-kernel{{lanes=rows}},{PLACED}",
 }
 
 

@@ -1,4 +1,4 @@
-"""Random programs compiled for the CPU agree with the interpreter, through varied pipelines and block sizes."""
+"""Random programs on the CPU agree with the interpreter, through varied pipelines and block sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from array_programs import ArrayProgram, array_programs
 from bb.dialects import block
-from bb.dialects.diagnostics import OpError
 from bb.lowering.pipelines import PassPipeline
 from bb.runtime.executable import Executable, compile_all
 from bb.runtime.inputs import ordered_inputs

@@ -1,0 +1,30 @@
+"""Runs the examples in a build that checks itself: a process of its own, with the sanitizers preloaded.
+
+Exits with the sanitizer's report where it finds something, and with 3 where values are wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bb.runtime.executable import compile_all
+from bb.runtime.tolerances import BOUNDS
+from cpu_programs import AFTER_BLOCKS, as_blocks, example_programs, faults
+
+
+def main(dtype: str, shape: str, block_size: str) -> int:
+    module, programs = example_programs(dtype, shape)
+    size = int(block_size)
+    source, pipeline = (module, None) if size == 0 else (as_blocks(module, size), AFTER_BLOCKS)
+    executables = compile_all(source, pipeline=pipeline, sanitize=("address", "undefined"))
+    found = [
+        fault
+        for program in programs
+        for fault in faults(module, program, executables[program.name], BOUNDS[dtype])
+    ]
+    print("\n".join(found) or f"{len(programs)} programs are clean")
+    return 3 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

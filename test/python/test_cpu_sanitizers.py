@@ -1,0 +1,34 @@
+"""Generated code under AddressSanitizer and UndefinedBehaviorSanitizer finds nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bb.runtime.host_compiler import find_compiler
+
+HERE = Path(__file__).resolve().parent
+
+RUNS = [("bf16", "ones", 0), ("f32", "primes", 4)]
+
+
+@pytest.mark.parametrize(("dtype", "shape", "block_size"), RUNS)
+def test_examples(dtype: str, shape: str, block_size: int) -> None:
+    runtimes = find_compiler().sanitizer_runtimes(("address", "undefined"))
+    if len(runtimes) != 2:
+        pytest.skip("the compiler has no sanitizers")
+    environment = os.environ | {
+        "LD_PRELOAD": ":".join(map(str, runtimes)),
+        # Python itself keeps memory until it ends.
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        "PYTHONPATH": str(HERE),
+        "PYTHONMALLOC": "malloc",  # so that arrays, too, lie between guarded zones
+    }
+    command = [sys.executable, str(HERE / "cpu_sanitized.py"), dtype, shape, str(block_size)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
+    assert done.stdout.endswith("programs are clean\n")

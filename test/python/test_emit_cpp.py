@@ -1,0 +1,167 @@
+"""The C++ that kernels become reads like the kernels, with their names and places."""
+
+from __future__ import annotations
+
+import pytest
+from bb.dialects.diagnostics import OpError
+from bb.dialects.parsing import parse_module
+from bb.dialects.verification import verify
+from bb.lowering.emit_cpp import dims_in_order, emit_cpp, entry_name
+from bb.runtime.executable import kernels_of
+
+KERNEL = """
+!Q = !kernel.array<200x64xf32>
+!K = !kernel.array<?x64xbf16>
+!O = !kernel.array<200x?xf16>
+!A = !kernel.tile<M x K x f32, scratch, lanes = rows>
+!B = !kernel.tile<N x K x f32, scratch, lanes = rows>
+!S = !kernel.tile<M x N x f32, scratch, lanes = rows>
+!T = !kernel.tile<M x f32, scratch>
+#dims = {M = #block.dim<200, block = 64>, N = #block.dim<?, block = 32>, K = #block.dim<64, whole>}
+
+kernel.func @scores(%q : !Q, %k : !K) outs(%o : !O)
+    attributes {block.dims = #dims} {
+  kernel.parallel @M {
+    %a = kernel.tile : !A
+    %b = kernel.tile : !B
+    %s = kernel.tile : !S
+    %top = kernel.tile : !T
+    %rows = kernel.cursor %q [M, K] : !Q -> !kernel.cursor<M x K x f32>
+    kernel.load %a, %rows : !A, !kernel.cursor<M x K x f32>
+    kernel.fill %top, -inf : !T
+    kernel.for @N {
+      %keys = kernel.cursor %k [N, K] : !K -> !kernel.cursor<N x K x bf16>
+      kernel.load %b, %keys : !B, !kernel.cursor<N x K x bf16>
+      kernel.contract %s, %a, %b : !S, !A, !B
+      kernel.sweep [M, N] (%x = %s, %t = %top) -> (each %s, max %top) : !S, !T, !S, !T {
+        %i = kernel.quantity index @N
+        %c = arith.constant 7 : index
+        %late = arith.cmpi sgt, %i, %c : index
+        %y = arith.addf %x, %t : f32
+        %e = math.exp %y : f32
+        %z = arith.select %late, %e, %x : f32
+        kernel.yield %z, %x : f32, f32
+      }
+      %to = kernel.cursor %o [M, N] : !O -> !kernel.cursor<M x N x f16>
+      kernel.store %to, %s : !kernel.cursor<M x N x f16>, !S
+    }
+  }
+}
+"""
+
+
+def source(text: str) -> str:
+    module = parse_module(text, "scores.mlir")
+    verify(module)
+    return emit_cpp(kernels_of(module))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+FRAGMENTS = {
+    "headers": "#include <bb/cpu.hpp> #include <bb/kernel.hpp>",
+    "signature": 'extern "C" BB_EXPORT int bbk_scores(const bb::Array* arrays, const bb::idx* extents, '
+    "int threads) {",
+    "known extent": "constexpr bb::idx M = 200, Mblock = 64, Mblocks = bb::ceil_div(M, Mblock);",
+    "unknown extent": "const bb::idx N = extents[1], Nblock = 32, Nblocks = bb::ceil_div(N, Nblock);",
+    "whole dim": "constexpr bb::idx K = 64, Kblock = K, Kblocks = 1, K0 = 0, Kn = K;",
+    "input": "const bb::bf16* const k = (const bb::bf16*)arrays[1].data;",
+    "output": "bb::f16* const o2 = (bb::f16*)arrays[2].data;",
+    "parallel loop": "bb::parallel_for(Mblocks, threads, [&](bb::idx task, int) -> int {",
+    "memory": "if (!memory) return bb::out_of_memory;",
+    "position": "const bb::idx M0 = Mi * Mblock, Mn = std::min(Mblock, M - M0);",
+    "loop": "for (bb::idx Ni = 0; Ni < Nblocks; Ni++) {",
+    "cursor": "auto* const keys = k + N0 * k_s0;",
+    "load": "bb::load_plane<T>(b, b_ld, Kn, Nn, keys, k_s1, k_s0, Kn, Nn);",
+    "fill": "bb::fill_plane<T>(top, top_ld, 1, Mn, -std::numeric_limits<float>::infinity());",
+    "index": "const I i = I{} + (Int)(N0 + o);",
+    "exponential": "const V e = bb::exp(y);",
+    "select": "const V z = late ? e : x;",
+    "reduction": "acc[0] = bb::max_nan(x, acc[0]);",
+    "store": "bb::store_plane<T>(to, o2_s1, o2_s0, s, s_ld, Nn, Mn);",
+    "end": "return bb::ok;",
+}
+
+
+@pytest.mark.parametrize("name", list(FRAGMENTS))
+def test_fragments(name: str) -> None:
+    assert flat(FRAGMENTS[name]) in flat(source(KERNEL))
+
+
+def test_places_of_the_program() -> None:
+    text = source(KERNEL)
+    assert "// kernel scores\n" in text
+    assert "// [M] in parallel\n" in text
+    lines = text.splitlines()
+    (load,) = (index for index, line in enumerate(lines) if "bb::load_plane<T>(b," in line)
+    assert any(line.strip().startswith("// at scores.mlir:") for line in lines[:load])
+
+
+def test_order_of_extents() -> None:
+    (function,) = kernels_of(parse_module(KERNEL))
+    assert list(dims_in_order(function)) == ["M", "N", "K"]
+    assert entry_name("a b") != entry_name("a_b")
+
+
+def test_doubles() -> None:
+    """With f64 anywhere, or integers that a float would round, a kernel computes in double."""
+    assert "using T = float;" in source(KERNEL)
+    assert "using T = double;" in source(KERNEL.replace("bf16", "f64"))
+    assert "using T = double;" in source(
+        KERNEL.replace("N x K x bf16", "N x K x f64").replace("64xbf16", "64xf64")
+    )
+
+
+def test_no_kernels() -> None:
+    assert emit_cpp([]).split() == ["#include", "<bb/cpu.hpp>", "#include", "<bb/kernel.hpp>"]
+
+
+REFUSED = {
+    "has elements of type i64, which a CPU kernel does not compute with": """
+    kernel.func @f(%x : !kernel.array<8xi64>) attributes {block.dims = {M = #block.dim<8, whole>}} {
+      kernel.parallel {
+        %a = kernel.tile : !kernel.tile<M x i64, scratch>
+      }
+    }""",
+    "is an integer of more than 32 bits, which a kernel does not compute with": """
+    !T = !kernel.tile<M x f32, scratch>
+    kernel.func @f() attributes {block.dims = {M = #block.dim<8, whole>}} {
+      kernel.parallel {
+        %a = kernel.tile : !T
+        kernel.sweep [M] (%x = %a) -> (each %a) : !T, !T {
+          %c = arith.constant 4294967296 : i64
+          %f = arith.sitofp %c : i64 to f32
+          kernel.yield %f : f32
+        }
+      }
+    }""",
+    "compares by ult, which has no form on a CPU; use a signed comparison": """
+    !T = !kernel.tile<M x f32, scratch>
+    kernel.func @f() attributes {block.dims = {M = #block.dim<8, whole>}} {
+      kernel.parallel {
+        %a = kernel.tile : !T
+        kernel.sweep [M] (%x = %a) -> (each %a) : !T, !T {
+          %i = kernel.quantity index @M
+          %c = arith.cmpi ult, %i, %i : index
+          %f = arith.uitofp %c : i1 to f32
+          kernel.yield %f : f32
+        }
+      }
+    }""",
+    "has no form on a CPU": """
+    kernel.func @f() attributes {block.dims = {M = #block.dim<8, block = 4>}} {
+      kernel.parallel {
+        kernel.parallel @M {
+        }
+      }
+    }""",
+}
+
+
+@pytest.mark.parametrize("sentence", list(REFUSED))
+def test_refused(sentence: str) -> None:
+    with pytest.raises(OpError) as error:
+        source(REFUSED[sentence])
+    assert sentence in str(error.value)
