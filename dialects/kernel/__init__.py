@@ -24,14 +24,12 @@ from .compute import (
     scalar_block,
 )
 from .effects import readers, tiles_read, tiles_written, writers
+from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
-    BufferOp,
-    CursorOp,
     ForOp,
     FuncOp,
     LaunchOp,
     ParallelOp,
-    TileOp,
     enclosing_loop,
     is_input,
     region_of,

@@ -47,7 +47,8 @@ from ..block.syntax import (
     print_types,
 )
 from ..scalar import is_float, verify_scalar_region
-from .structure import CursorOp, enclosing_loop, is_input, require_axes
+from .storage import CursorOp
+from .structure import enclosing_loop, is_input, require_axes
 from .types import CursorType, TileType
 
 
