@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects import block
 from ..dialects.block import Blocking
 from ..dialects.diagnostics import OpError, did_you_mean
+from .programs import block_programs
 
 ROWS = 64
 COLUMNS = 256
@@ -52,11 +53,7 @@ class BlockShapesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         wanted = dict(size.split("=", 1) for size in self.sizes)
-        functions = [
-            function
-            for function in op.walk()
-            if isinstance(function, FuncOp) and block.DIMS in function.attributes
-        ]
+        functions = block_programs(op)
         known: dict[str, None] = {}
         for function in functions:
             dims = block.parse_dims(function.attributes[block.DIMS])

@@ -11,7 +11,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from .cleanup import cleanup_patterns
-from .stabilize.needs import STABILIZED, has_block_program, has_own_maxima, has_work, is_stabilized
+from .programs import block_programs
+from .stabilize.needs import STABILIZED, has_own_maxima, has_work, is_stabilized
 from .stabilize.pivot import insert_pivots
 from .stabilize.translate import Translator
 from .stabilize.variance import guard_variances
@@ -36,9 +37,7 @@ class BlockStabilizePass(ModulePass):
     pivot: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.walk():
-            if not isinstance(function, FuncOp) or not has_block_program(function):
-                continue
+        for function in block_programs(op):
             if is_stabilized(function):
                 continue
             if self.pivot and insert_pivots(function):

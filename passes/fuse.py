@@ -26,6 +26,7 @@ from .facts import Facts
 from .measure import MeasureCheck
 from .normalize import Normalizer
 from .output import os_reason
+from .programs import block_programs
 from .rules.constant_prologue import ConstantPrologue
 from .rules.law import AnyLaw, Auditor, Observer
 from .rules.table import all_laws
@@ -74,13 +75,7 @@ class BlockFusePass(ModulePass):
             raise ValueError(f"option 'budget' must be at least 1, got {self.budget}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [
-            function
-            for function in op.walk()
-            if isinstance(function, FuncOp)
-            and block.DIMS in function.attributes
-            and len(function.body.blocks) == 1
-        ]
+        functions = block_programs(op)
         if not functions:
             raise PassFailedException("there is no block program to fuse; run array-to-block first")
         for function in functions:

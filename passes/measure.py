@@ -22,8 +22,10 @@ proof. Extensions do not count: they move maps inward, and each that is kept mer
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -49,15 +51,21 @@ _SUMS = (
 _KIND_WEIGHTS = {block.Kind.Stack: 2, block.Kind.Any: 1}
 
 
-class _Weigher:
+class _Fold(ABC):
+    """A number for every value of a program, from those of what it is computed from, each found once."""
+
+    leaf: ClassVar[int]
+    """The number of an argument of the function."""
+
     def __init__(self) -> None:
         self.known: dict[SSAValue, int] = {}
 
     def of(self, value: SSAValue) -> int:
-        weight = self.known.get(value)
-        if weight is None:
-            weight = self.known[value] = self._find(value)
-        return weight
+        """The number of a value."""
+        number = self.known.get(value)
+        if number is None:
+            number = self.known[value] = self._find(value)
+        return number
 
     def _find(self, value: SSAValue) -> int:
         owner = value.owner
@@ -66,10 +74,30 @@ class _Weigher:
             if isinstance(user, block.MapOp):
                 assert isinstance(value, BlockArgument)
                 return self.of(user.inputs[value.index])
-            return 2
+            return self.leaf
         if isinstance(owner, block.MapOp):
             index = owner.results.index(value)  # pyright: ignore[reportArgumentType]
-            return _KIND_WEIGHTS.get(owner.result_kinds[index], 3) * self.of(owner.yield_op.arguments[index])
+            return self.of_result(owner.result_kinds[index], self.of(owner.yield_op.arguments[index]))
+        return self.of_item(value, owner)
+
+    @abstractmethod
+    def of_result(self, kind: block.Kind, yielded: int) -> int:
+        """The number of a map's result, from that of what its body yields."""
+
+    @abstractmethod
+    def of_item(self, value: SSAValue, owner: Operation) -> int:
+        """The number of what an operation other than a map makes."""
+
+
+class _Weigher(_Fold):
+    """The weights of values, as the module's text gives them."""
+
+    leaf = 2
+
+    def of_result(self, kind: block.Kind, yielded: int) -> int:
+        return _KIND_WEIGHTS.get(kind, 3) * yielded
+
+    def of_item(self, value: SSAValue, owner: Operation) -> int:
         operands = [self.of(operand) for operand in owner.operands]
         match owner:
             case block.ReduceOp():
@@ -92,29 +120,15 @@ class _Weigher:
                 return 2 * max(1, sum(operands))
 
 
-class _Heights:
+class _Heights(_Fold):
     """The number of maps on the longest way to a value, from the arguments of the function."""
 
-    def __init__(self) -> None:
-        self.known: dict[SSAValue, int] = {}
+    leaf = 0
 
-    def of(self, value: SSAValue) -> int:
-        height = self.known.get(value)
-        if height is None:
-            height = self.known[value] = self._find(value)
-        return height
+    def of_result(self, kind: block.Kind, yielded: int) -> int:
+        return 1 + yielded
 
-    def _find(self, value: SSAValue) -> int:
-        owner = value.owner
-        if isinstance(owner, Block):
-            user = owner.parent_op()
-            if isinstance(user, block.MapOp):
-                assert isinstance(value, BlockArgument)
-                return self.of(user.inputs[value.index])
-            return 0
-        if isinstance(owner, block.MapOp):
-            index = owner.results.index(value)  # pyright: ignore[reportArgumentType]
-            return 1 + self.of(owner.yield_op.arguments[index])
+    def of_item(self, value: SSAValue, owner: Operation) -> int:
         return max((self.of(operand) for operand in owner.operands), default=0)
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from ...dialects import block
+from ...passes.programs import block_programs
 from .host import lower_function
 from .layout import Orientation
 
@@ -32,12 +31,5 @@ class BlockToKernelPass(ModulePass):
             raise ValueError(f"option 'lanes' must be auto, rows or cols, got {self.lanes!r}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [
-            function
-            for function in op.walk()
-            if isinstance(function, FuncOp)
-            and block.DIMS in function.attributes
-            and len(function.body.blocks) == 1
-        ]
-        for function in functions:
+        for function in block_programs(op):
             lower_function(function, Orientation(self.lanes))

@@ -217,8 +217,3 @@ def escapes(value: SSAValue) -> bool:
             case _:
                 return True
     return False
-
-
-def has_block_program(function: FuncOp) -> bool:
-    """Whether a function has a body of block operations."""
-    return block.DIMS in function.attributes and len(function.body.blocks) == 1
