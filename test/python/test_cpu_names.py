@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ FUNCTIONS = (
     "\n#include <pwned>\n",
     '")); system("touch pwned"); //',
     "../../../pwned",
-    "/tmp/../pwned",
+    "/../pwned",
     "-o pwned",
     "--help",
     "@pwned",
@@ -164,7 +165,7 @@ def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def assert_nothing_else(folder: Path) -> None:
     assert sorted(path.name for path in folder.rglob("*")) == ["deep", "down", "work"]
     assert not Path("/pwned").exists()
-    assert not Path("/tmp/pwned").exists()
+    assert not Path(tempfile.gettempdir(), "pwned").exists()
 
 
 def assert_same_values(functions: list[FuncOp]) -> None:
