@@ -126,7 +126,8 @@ class Expansion:
         extent = shape_of(value)[-1]
         if extent != DYNAMIC:
             return self.multiply_by(hint, total, 1 / extent)
-        count = self.insert("extent", ExtentOp(value, -1, self.type))
+        # The operand has the same last axis; what is computed need not be stored to be asked for it.
+        count = self.insert("extent", ExtentOp(self.op.operands[0], -1, self.type))
 
         def body(s: ScalarBuilder, x: SSAValue, k: SSAValue) -> SSAValue:
             return s.multiply(x, s.divide(s.constant(1.0, x.type), k))
