@@ -121,12 +121,15 @@ class Expansion:
         return self.insert(kind, ReduceOp(kind, value, axis, keepdims=True, acc=acc))
 
     def mean(self, hint: str, value: SSAValue) -> SSAValue:
-        """The mean over the last axis, which stays with extent 1: the sum times 1/K."""
+        """The mean over the last axis, that of the composite's first operand, which stays with extent 1.
+
+        The sum times 1/K.
+        """
         total = self.reduce("sum", value, -1)
         extent = shape_of(value)[-1]
         if extent != DYNAMIC:
             return self.multiply_by(hint, total, 1 / extent)
-        # The operand has the same last axis; what is computed need not be stored to be asked for it.
+        # What is computed need not be stored to be asked for it.
         count = self.insert("extent", ExtentOp(self.op.operands[0], -1, self.type))
 
         def body(s: ScalarBuilder, x: SSAValue, k: SSAValue) -> SSAValue:

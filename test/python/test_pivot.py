@@ -25,6 +25,8 @@ from bb.runtime.scalar_semantics import BFLOAT16, to_dtype
 from example_programs import load
 from fusion import PROGRAMS_DIR, FusionCase, fusion_cases
 from numpy.typing import NDArray
+from xdsl.dialects import arith
+from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
@@ -531,6 +533,62 @@ def test_the_whole_dim_may_be_known_from_another_array():
     x, w = arrays(1e4)
     wanted = layernorm(x, np.float64) @ w
     assert np.max(np.abs(run(module, [x, w]).results[0] - wanted)) <= 1e-3 * np.max(np.abs(wanted))
+
+
+RESIDUAL_OF_UNKNOWN = UNKNOWN_BY_HAND.replace("arith.mulf %d, %rstd", "arith.mulf %a, %rstd")
+"""Without a pivot: x itself is in the result."""
+SPELT_OUT = """func.func @f(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %n = array.layer_norm %x eps 1.0e-5 : tensor<?x?xf32>
+  %y = array.elementwise (%a = %n, %b = %x) : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32> {
+    %r = arith.addf %a, %b : f32
+    array.yield %r : f32
+  }
+  func.return %y : tensor<?x?xf32>
+}
+"""
+
+
+def guards(module: ModuleOp) -> int:
+    return sum(isinstance(op, arith.CmpfOp) and op.predicate.value.data == UNORDERED for op in module.walk())
+
+
+UNORDERED = CMPF_COMPARISON_OPERATIONS.index("uno")
+
+
+@pytest.mark.parametrize("text", [RESIDUAL_OF_UNKNOWN, SPELT_OUT], ids=["by hand", "composite"])
+def test_a_variance_of_unknown_extent_is_never_negative(text: str):
+    source = parse_module(text, "program.mlir")
+    module = stabilised(fused(text))
+    assert (pivots(module), guards(module)) == (0, 1)
+    assert equivalent(source, module)
+    operands = len(function_of(source).args)
+    for mean, deviation in ((1e5, 1e-3), (1e5, 0.0), (0.0, 1e20), (0.0, 1e30)):
+        for seed in range(4):
+            x, _ = arrays(mean, deviation, seed)
+            assert np.isfinite(run(module, [x, x][:operands]).results[0]).all()
+    x, _ = arrays()
+    x[3, 5] = np.nan
+    result = run(module, [x, x][:operands]).results[0]
+    assert np.isnan(result[3]).all()
+    assert np.isfinite(np.delete(result, 3, axis=0)).all()
+
+
+NO_VARIANCE = {
+    "another axis": OTHER_NUMBERS["another axis"],
+    "another array": OTHER_NUMBERS["another array"],
+    "a plus": UNKNOWN_BY_HAND.replace("arith.subf %mq, %mm", "arith.addf %mq, %mm"),
+    "minus squares": UNKNOWN_BY_HAND.replace("arith.subf %mq, %mm", "arith.subf %mm, %mq"),
+    "no mean of squares": OTHER_NUMBERS["no mean of squares"],
+    "rms-norm": OTHER_NUMBERS["rms-norm"],
+}
+
+
+@pytest.mark.parametrize("fault", NO_VARIANCE)
+def test_what_is_no_variance_is_not_guarded(fault: str):
+    source = parse_module(NO_VARIANCE[fault], "program.mlir")
+    module = stabilised(fused(NO_VARIANCE[fault]))
+    assert guards(module) == 0
+    assert equivalent(source, module)
 
 
 # The algebra of the proof
