@@ -59,6 +59,7 @@ class Expansion:
         self.rewriter = rewriter
         self.element_type = element_type_of(op.results[0])
         self.type = computing_type(self.element_type, accumulate)
+        self._count: SSAValue | None = None
 
     def accumulator(self, operand: SSAValue) -> TypeAttribute | None:
         """What is to be said about sums over an operand: nothing, if they are kept in `type` by default."""
@@ -129,13 +130,14 @@ class Expansion:
         extent = shape_of(value)[-1]
         if extent != DYNAMIC:
             return self.multiply_by(hint, total, 1 / extent)
-        # What is computed need not be stored to be asked for it.
-        count = self.insert("extent", ExtentOp(self.op.operands[0], -1, self.type))
+        if self._count is None:
+            # What is computed need not be stored to be asked for it.
+            self._count = self.insert("extent", ExtentOp(self.op.operands[0], -1, self.type))
 
         def body(s: ScalarBuilder, x: SSAValue, k: SSAValue) -> SSAValue:
             return s.multiply(x, s.divide(s.constant(1.0, x.type), k))
 
-        return self.elementwise(hint, [total, count], body)
+        return self.elementwise(hint, [total, self._count], body)
 
     def softmax(self, value: SSAValue, axis: int) -> SSAValue:
         """The numerically safe softmax along `axis`, rounded to the element type."""
