@@ -59,6 +59,7 @@ class Expansion:
         self.rewriter = rewriter
         self.element_type = element_type_of(op.results[0])
         self.type = computing_type(self.element_type, accumulate)
+        self._count: SSAValue | None = None
 
     def accumulator(self, operand: SSAValue) -> TypeAttribute | None:
         """What is to be said about sums over an operand: nothing, if they are kept in `type` by default."""
@@ -121,17 +122,22 @@ class Expansion:
         return self.insert(kind, ReduceOp(kind, value, axis, keepdims=True, acc=acc))
 
     def mean(self, hint: str, value: SSAValue) -> SSAValue:
-        """The mean over the last axis, which stays with extent 1: the sum times 1/K."""
+        """The mean over the last axis, that of the composite's first operand, which stays with extent 1.
+
+        The sum times 1/K.
+        """
         total = self.reduce("sum", value, -1)
         extent = shape_of(value)[-1]
         if extent != DYNAMIC:
             return self.multiply_by(hint, total, 1 / extent)
-        count = self.insert("extent", ExtentOp(value, -1, self.type))
+        if self._count is None:
+            # What is computed need not be stored to be asked for it.
+            self._count = self.insert("extent", ExtentOp(self.op.operands[0], -1, self.type))
 
         def body(s: ScalarBuilder, x: SSAValue, k: SSAValue) -> SSAValue:
             return s.multiply(x, s.divide(s.constant(1.0, x.type), k))
 
-        return self.elementwise(hint, [total, count], body)
+        return self.elementwise(hint, [total, self._count], body)
 
     def softmax(self, value: SSAValue, axis: int) -> SSAValue:
         """The numerically safe softmax along `axis`, rounded to the element type."""

@@ -81,7 +81,8 @@ def times(left: Monomial, right: Monomial) -> Monomial:
     powers: dict[Atom, int] = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda pair: repr(pair[0])))
+    kept = ((atom, power) for atom, power in powers.items() if power)
+    return tuple(sorted(kept, key=lambda pair: repr(pair[0])))
 
 
 Basis = Hashable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from fractions import Fraction
 from typing import cast
 
@@ -10,7 +10,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
-from ..rules.items import through_cast
+from ..rules.items import quantity, through_cast
+from .extents import factors, power_of_extent
 from .polynomials import ONES, Atom, Basis, Combination, Monomial, Polynomial, TooComplex, times
 
 SHIFT: Atom = ("shift",)
@@ -54,8 +55,22 @@ class ShiftTest:
     def _of(self, value: SSAValue) -> Value:
         known = self.values.get(value)
         if known is None:
-            known = self.values[value] = self._fresh(value.type, self._named("value", value))
+            # Made outside of the scope.
+            known = self._extent(value) or self._fresh(value.type, self._named("value", value))
+            self.values[value] = known
         return known
+
+    def _extent(self, value: SSAValue, exponent: int = 1) -> Polynomial | None:
+        """A power of what is itself a power of an extent."""
+        known = power_of_extent(value)
+        operation = self.scope.parent_op()
+        if known is None or operation is None:
+            return None
+        extent = quantity(operation, "extent", known[0])
+        exponent *= known[1]
+        if not extent.factors:
+            return Polynomial.number(extent.value**exponent) if extent.value else None
+        return Polynomial({times((), ((("extent", known[0]), exponent),)): Fraction(1)})
 
     @staticmethod
     def _fresh(type: object, key: Hashable) -> Value:
@@ -87,6 +102,8 @@ class ShiftTest:
 
     def _operation(self, op: Operation) -> Value:
         match op:
+            case block.LoadOp() if (extent := self._extent(op.result)) is not None:
+                return extent
             case block.LoadOp():
                 loaded = self._fresh(op.result.type, self._named("load", op.source))
                 if self._is_shifted(op) and isinstance(loaded, Combination):
@@ -94,6 +111,8 @@ class ShiftTest:
                 return loaded
             case block.ElementwiseOp() if (source := through_cast(op.result)) is not op.result:
                 return self._of(source)
+            case block.ElementwiseOp() if pairs := factors(op.result):
+                return self._monomial(pairs)
             case block.RowShiftOp():
                 return self._block(op.block) + Combination.of(ONES, self._row(op.vector))
             case block.ColShiftOp():
@@ -114,8 +133,8 @@ class ShiftTest:
                 return self._row_sum(op, op.operand.type.cols.data)
             case block.LinearOp():
                 return self._linear(op)
-            case block.MonomialOp() if not isinstance(op.result.type, block.BlockType):
-                return self._monomial(op)
+            case block.MonomialOp() if pairs := factors(op.result):
+                return self._monomial(pairs)
             case _:
                 return self._opaque(op)
 
@@ -173,10 +192,12 @@ class ShiftTest:
             total = total + cast(Polynomial, value) * factor
         return total
 
-    def _monomial(self, op: block.MonomialOp) -> Polynomial:
+    def _monomial(self, pairs: Iterable[tuple[SSAValue, int]]) -> Polynomial:
         total = Polynomial.number(1)
-        for factor, exponent in op.pairs:
-            if exponent < 0:
+        for factor, exponent in pairs:
+            if (extent := self._extent(factor, exponent)) is not None:
+                total = total * extent
+            elif exponent < 0:
                 self._plain_key(factor)
                 total = total * Polynomial.atom(self._named("inverse", factor)) ** -exponent
             else:

@@ -7,18 +7,22 @@ computed from the mean, and what is no number becomes one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import block
-from ...dialects.block import CoefficientAttr, Kind
+from ...dialects.block import CoefficientAttr, DimQuantity, Kind
 from ...dialects.scalar_builder import ScalarBuilder
 from ..rules.items import quantity, through_cast
+from .extents import factors, power_of_extent
 from .needs import loaded_from
+from .polynomials import Polynomial, times
 from .values import Writer
 
 
@@ -32,14 +36,28 @@ class Statistic:
 
 
 @dataclass(frozen=True)
+class Extent:
+    """The extent of a dim."""
+
+    dim: str
+
+
+Product = Mapping[object, int]
+"""Statistics, extents and other values, with their exponents."""
+
+
+@dataclass(frozen=True)
 class Variance:
-    """a·Σx² - (a/E)·(Σx)², the terms of a linear form by their numbers; E is the extent of the dim."""
+    """a·Σx² - (a/E)·(Σx)², the terms of a linear form by their numbers; E is the extent of the dim.
+
+    The second part may be several terms. `below` is a·E, and `mean` writes Σx/E, or knows where it is.
+    """
 
     form: block.LinearOp
     sum_of_squares: int
-    square_of_sum: int
-    total: SSAValue
-    extent: CoefficientAttr
+    squares_of_sum: tuple[int, ...]
+    below: CoefficientAttr
+    mean: Callable[[Writer], SSAValue]
 
 
 def guard_variances(function: FuncOp) -> int:
@@ -54,7 +72,7 @@ def _variances(function: FuncOp) -> Iterator[Variance]:
     for op in function.walk():
         if not isinstance(op, block.LinearOp) or isinstance(op.result.type, block.BlockType):
             continue
-        variance = next(_parts(op), None)
+        variance = next(_parts(op), None) or next(_with_asked_extent(op), None)
         if variance is not None:
             yield variance
 
@@ -69,8 +87,68 @@ def _parts(form: block.LinearOp) -> Iterator[Variance]:
         for squares, (a, value) in enumerate(form.pairs):
             above = _statistic(value)
             same = above is not None and above.squared and (above.item, above.dim) == (below.item, below.dim)
-            if same and a.value > 0 and b * extent == a * CoefficientAttr(-1):
-                yield Variance(form, squares, mean, total, extent)
+            if same and a.value > 0 and not extent.factors and b * extent == a * CoefficientAttr(-1):
+                yield Variance(form, squares, (mean,), a * extent, partial(_mean, form, total, extent))
+
+
+def _with_asked_extent(form: block.LinearOp) -> Iterator[Variance]:
+    """The variances whose E an array was asked for, so that Σx/E is the product with a number."""
+    known: dict[SSAValue, Product] = {}
+    products = [_product(value, known) for _, value in form.pairs]
+    for number, ((a, _), product) in enumerate(zip(form.pairs, products, strict=True)):
+        squares = next((key for key in product if isinstance(key, Statistic) and key.squared), None)
+        if squares is None or a.value <= 0 or a.factors:
+            continue
+        of_sum, extent = Statistic(squares.item, squares.dim, False), Extent(squares.dim)
+        power = product.get(extent, 0)
+        mean = next((value for value, p in known.items() if p == {of_sum: 1, extent: -1}), None)
+        if product.keys() - {squares, extent} or product[squares] != 1 or power < -1:
+            continue
+        if mean is None or mean.type != form.result.type:
+            continue
+        size = quantity(form, "extent", squares.dim)
+        if not size.value:
+            continue
+        below, terms = Polynomial.number(0), list[int]()
+        for index, ((c, _), other) in enumerate(zip(form.pairs, products, strict=True)):
+            if other.get(of_sum) == 2 and not other.keys() - {of_sum, extent}:
+                of_dim = len(c.factors)
+                if c.factors != (DimQuantity("extent", squares.dim),) * of_dim:
+                    continue
+                below = below + _number_times(c.value, size, other.get(extent, 0) + of_dim)
+                terms.append(index)
+        if below.key() == _number_times(-a.value, size, power - 1).key():
+            whole = a * size ** (power + 1)
+            yield Variance(form, number, tuple(terms), whole, partial(_itself, mean))
+
+
+def _product(value: SSAValue, known: dict[SSAValue, Product]) -> Product:
+    """What a vector or number is the product of; notes the same of all factors."""
+    source = through_cast(value)
+    product: dict[object, int] = {}
+    if (power := power_of_extent(source)) is not None:
+        product[Extent(power[0])] = power[1]
+    elif (statistic := _statistic(source)) is not None:
+        product[statistic] = 1
+    elif pairs := factors(source):
+        for factor, exponent in pairs:
+            for atom, count in _product(factor, known).items():
+                product[atom] = product.get(atom, 0) + exponent * count
+    else:
+        product[source] = 1
+    known[value] = {atom: count for atom, count in product.items() if count}
+    return known[value]
+
+
+def _number_times(number: Fraction, extent: CoefficientAttr, power: int) -> Polynomial:
+    """A number times a power of an extent, which may be a number itself."""
+    if not extent.factors:
+        return Polynomial.number(number * extent.value**power)
+    return Polynomial({times((), (("extent", power),)): number})
+
+
+def _itself(mean: SSAValue, write: Writer) -> SSAValue:
+    return mean
 
 
 def _root(value: SSAValue) -> SSAValue | None:
@@ -131,12 +209,12 @@ def _guard(variance: Variance) -> None:
     pairs = list(form.pairs)
     a, squares = pairs[variance.sum_of_squares]
     above = write(block.LinearOp([(a, squares)]), "mean_square")
-    square = write(block.MonomialOp([(_mean(variance, write), 2)]))
-    below = write.multiple(a * variance.extent, square)
+    square = write(block.MonomialOp([(variance.mean(write), 2)]))
+    below = write.multiple(variance.below, square)
     rest = [
         pair
         for number, pair in enumerate(pairs)
-        if number not in (variance.sum_of_squares, variance.square_of_sum)
+        if number not in (variance.sum_of_squares, *variance.squares_of_sum)
     ]
     guarded = write.elementwise([above, below], form.result.type, "var", _difference)
     if rest:
@@ -147,25 +225,25 @@ def _guard(variance: Variance) -> None:
         op.detach()
     scope.insert_ops_before(ops, form)
     form.result.replace_all_uses_with(guarded)
-    old = pairs[variance.square_of_sum][1].owner
+    old = [pairs[number][1].owner for number in variance.squares_of_sum]
     form.detach()
     form.erase()
-    if isinstance(old, Operation) and not any(result.uses for result in old.results):
-        old.detach()
-        old.erase()
+    for op in old:
+        if isinstance(op, Operation) and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()
 
 
-def _mean(variance: Variance, write: Writer) -> SSAValue:
+def _mean(form: block.LinearOp, total: SSAValue, extent: CoefficientAttr, write: Writer) -> SSAValue:
     """The mean; the one, or its negative, that is there already."""
-    own = CoefficientAttr(1 / variance.extent.value, variance.extent.factors)
+    own = extent**-1
     wanted = (own, own * CoefficientAttr(-1))
-    form = variance.form
-    for use in variance.total.uses:
+    for use in total.uses:
         op = use.operation
         known = isinstance(op, block.LinearOp) and len(op.pairs) == 1 and op.pairs[0][0] in wanted
         if known and op.parent is form.parent and op.is_before_in_block(form):
             return op.results[0]
-    return write(block.LinearOp([(own, variance.total)]), "mean")
+    return write(block.LinearOp([(own, total)]), "mean")
 
 
 def _difference(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:

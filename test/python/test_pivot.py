@@ -25,6 +25,8 @@ from bb.runtime.scalar_semantics import BFLOAT16, to_dtype
 from example_programs import load
 from fusion import PROGRAMS_DIR, FusionCase, fusion_cases
 from numpy.typing import NDArray
+from xdsl.dialects import arith
+from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
@@ -424,6 +426,169 @@ def test_a_single_column(type: str):
     for value in (0.0, 1.0, 1e6, 1e-30, 1e30):
         result = interpret(module, [np.full((24, 1), value)], default_block_size=16).results[0]
         assert np.array_equal(result, np.zeros((24, 1)))
+
+
+# Rows of unknown extent
+
+
+UNKNOWN = """func.func @f(%x: tensor<?x?xf32>, %w: tensor<?x12xf32>) -> tensor<?x12xf32> {
+  %n = array.layer_norm %x eps 1.0e-5 : tensor<?x?xf32>
+  %y = array.matmul %n, %w : tensor<?x?xf32>, tensor<?x12xf32> -> tensor<?x12xf32>
+  func.return %y : tensor<?x12xf32>
+}
+"""
+UNKNOWN_BY_HAND = """func.func @f(%x: tensor<?x?xf32>, %other: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %k = array.extent %x axis 1 : tensor<?x?xf32> -> tensor<f32>
+  %sum = array.reduce sum %x axes [1] keepdims : tensor<?x?xf32> -> tensor<?x1xf32>
+  %square = array.elementwise (%a = %x) : tensor<?x?xf32> -> tensor<?x?xf32> {
+    %r = arith.mulf %a, %a : f32
+    array.yield %r : f32
+  }
+  %squares = array.reduce sum %square axes [1] keepdims : tensor<?x?xf32> -> tensor<?x1xf32>
+  %n = array.elementwise (%a = %x, %s = %sum, %q = %squares, %c = %k)
+      : tensor<?x?xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<f32> -> tensor<?x?xf32> {
+    %m = arith.divf %s, %c : f32
+    %mq = arith.divf %q, %c : f32
+    %mm = arith.mulf %m, %m : f32
+    %var = arith.subf %mq, %mm : f32
+    %eps = arith.constant 1.0e-5 : f32
+    %ve = arith.addf %var, %eps : f32
+    %rstd = math.rsqrt %ve : f32
+    %d = arith.subf %a, %m : f32
+    %r = arith.mulf %d, %rstd : f32
+    array.yield %r : f32
+  }
+  func.return %n : tensor<?x?xf32>
+}
+"""
+
+
+def fused(text: str, options: str = "") -> ModuleOp:
+    return PassPipeline(f"array-decompose{options},array-to-block,block-fuse").run(
+        parse_module(text, "program.mlir")
+    )
+
+
+@pytest.mark.parametrize("size", [7, 16, 64])
+@pytest.mark.parametrize("tail", [False, True], ids=["alone", "matmul"])
+def test_rows_of_unknown_extent(tail: bool, size: int):
+    """The extent that an array is asked for is that of the dim, so that Σx/E is the mean."""
+    text = UNKNOWN if tail else UNKNOWN_BY_HAND
+    module = stabilised(fused(text))
+    assert pivots(module) == 1
+    assert equivalent(parse_module(text, "program.mlir"), module)
+    for ratio in (0.0, 1e2, 1e4, 1e6):
+        x, w = arrays(ratio)
+        wanted, numpy = layernorm(x, np.float64), layernorm(x, np.float32)
+        if tail:
+            wanted, numpy = wanted @ w, numpy @ w.astype(np.float32)
+        got = run(module, [x, w], size=size).results[0]
+        scale = np.max(np.abs(wanted))
+        assert np.max(np.abs(got - wanted)) <= 4 * np.max(np.abs(numpy - wanted)) + 1e-6 * scale
+
+
+@pytest.mark.parametrize("type", ["f32", "bf16"])
+def test_constant_rows_of_unknown_extent(type: str):
+    module = stabilised(fused(UNKNOWN.replace("f32", type)))
+    for value in (0.0, 1.0, 3e4, -1e6, 1e18, 1e30):
+        x = np.full((M, K), np.float32(value), np.float64)
+        assert not run(module, [x, arrays()[1]]).results[0].any()
+
+
+ASKED = "array.extent %x axis 1"
+OTHER_NUMBERS = {
+    "another axis": UNKNOWN_BY_HAND.replace(ASKED, "array.extent %x axis 0"),
+    "another array": UNKNOWN_BY_HAND.replace(ASKED, "array.extent %other axis 1"),
+    "no mean of squares": UNKNOWN_BY_HAND.replace("arith.divf %q, %c", "arith.mulf %q, %c"),
+    "rms-norm": UNKNOWN.replace("layer_norm", "rms_norm"),
+    "narrow type": UNKNOWN_BY_HAND.replace(
+        f"%k = {ASKED} : tensor<?x?xf32> -> tensor<f32>",
+        f"""%h = {ASKED} : tensor<?x?xf32> -> tensor<f16>
+  %k = array.elementwise (%a = %h) : tensor<f16> -> tensor<f32> {{
+    %r = arith.extf %a : f16 to f32
+    array.yield %r : f32
+  }}""",
+    ),
+}
+
+
+@pytest.mark.parametrize("number", OTHER_NUMBERS)
+def test_other_numbers_are_not_the_extent(number: str):
+    assert pivots(stabilised(fused(OTHER_NUMBERS[number]))) == 0
+
+
+def test_an_extent_in_16_bits_is_another_number():
+    text = UNKNOWN.replace("f32", "f16")
+    assert pivots(stabilised(fused(text))) == 1
+    assert pivots(stabilised(fused(text, "{accumulate=input}"))) == 0
+
+
+def test_the_whole_dim_may_be_known_from_another_array():
+    """`%w` tells the extent of the rows of `%x`, whose own type does not."""
+    text = UNKNOWN.replace("%w: tensor<?x12", "%w: tensor<40x12").replace(
+        "tensor<?x12xf32> ->", "tensor<40x12xf32> ->"
+    )
+    module = stabilised(fused(text))
+    assert pivots(module) == 1
+    x, w = arrays(1e4)
+    wanted = layernorm(x, np.float64) @ w
+    assert np.max(np.abs(run(module, [x, w]).results[0] - wanted)) <= 1e-3 * np.max(np.abs(wanted))
+
+
+RESIDUAL_OF_UNKNOWN = UNKNOWN_BY_HAND.replace("arith.mulf %d, %rstd", "arith.mulf %a, %rstd")
+"""Without a pivot: x itself is in the result."""
+SPELT_OUT = """func.func @f(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %n = array.layer_norm %x eps 1.0e-5 : tensor<?x?xf32>
+  %y = array.elementwise (%a = %n, %b = %x) : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32> {
+    %r = arith.addf %a, %b : f32
+    array.yield %r : f32
+  }
+  func.return %y : tensor<?x?xf32>
+}
+"""
+
+
+def guards(module: ModuleOp) -> int:
+    return sum(isinstance(op, arith.CmpfOp) and op.predicate.value.data == UNORDERED for op in module.walk())
+
+
+UNORDERED = CMPF_COMPARISON_OPERATIONS.index("uno")
+
+
+@pytest.mark.parametrize("text", [RESIDUAL_OF_UNKNOWN, SPELT_OUT], ids=["by hand", "composite"])
+def test_a_variance_of_unknown_extent_is_never_negative(text: str):
+    source = parse_module(text, "program.mlir")
+    module = stabilised(fused(text))
+    assert (pivots(module), guards(module)) == (0, 1)
+    assert equivalent(source, module)
+    operands = len(function_of(source).args)
+    for mean, deviation in ((1e5, 1e-3), (1e5, 0.0), (0.0, 1e20), (0.0, 1e30)):
+        for seed in range(4):
+            x, _ = arrays(mean, deviation, seed)
+            assert np.isfinite(run(module, [x, x][:operands]).results[0]).all()
+    x, _ = arrays()
+    x[3, 5] = np.nan
+    result = run(module, [x, x][:operands]).results[0]
+    assert np.isnan(result[3]).all()
+    assert np.isfinite(np.delete(result, 3, axis=0)).all()
+
+
+NO_VARIANCE = {
+    "another axis": OTHER_NUMBERS["another axis"],
+    "another array": OTHER_NUMBERS["another array"],
+    "a plus": UNKNOWN_BY_HAND.replace("arith.subf %mq, %mm", "arith.addf %mq, %mm"),
+    "minus squares": UNKNOWN_BY_HAND.replace("arith.subf %mq, %mm", "arith.subf %mm, %mq"),
+    "no mean of squares": OTHER_NUMBERS["no mean of squares"],
+    "rms-norm": OTHER_NUMBERS["rms-norm"],
+}
+
+
+@pytest.mark.parametrize("fault", NO_VARIANCE)
+def test_what_is_no_variance_is_not_guarded(fault: str):
+    source = parse_module(NO_VARIANCE[fault], "program.mlir")
+    module = stabilised(fused(NO_VARIANCE[fault]))
+    assert guards(module) == 0
+    assert equivalent(source, module)
 
 
 # The algebra of the proof

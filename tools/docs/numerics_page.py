@@ -90,7 +90,9 @@ NOT_COVERED = (
     "softmax can undo.",
     "The right operand of a contraction, where exponents would be those of columns; softmax along columns "
     "of blocks without its maximum subtracted.",
-    "Statistics over an axis of unknown extent, which get neither a pivot nor a guard.",
+    "Statistics over an axis of unknown extent that are divided by it in a 16-bit type (as "
+    "`array-decompose{accumulate=input}` has it), or by a number that is passed in: they get neither a "
+    "pivot nor a guard.",
     "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
     "masks.",
     "Stabilising comes last: `block-fuse` refuses a function that is stabilised.",

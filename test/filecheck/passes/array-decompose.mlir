@@ -173,7 +173,7 @@ func.func @rms_norm(%x: tensor<8x?xf16>, %g: tensor<?xf16>) -> tensor<8x?xf16> {
   // CHECK-NEXT:   array.yield [[v3]] : f32
   // CHECK-NEXT: }
   // CHECK-NEXT: %sum = array.reduce sum %square axes [1] keepdims : tensor<8x?xf32> -> tensor<8x1xf32>
-  // CHECK-NEXT: %extent = array.extent %square axis 1 : tensor<8x?xf32> -> tensor<f32>
+  // CHECK-NEXT: %extent = array.extent %x axis 1 : tensor<8x?xf16> -> tensor<f32>
   // CHECK-NEXT: %mean_square = array.elementwise ([[v4:%\d+]] = %sum, [[v5:%\d+]] = %extent) : tensor<8x1xf32>, tensor<f32> -> tensor<8x1xf32> {
   // CHECK-NEXT:   [[v6:%\d+]] = arith.constant 1.000000e+00 : f32
   // CHECK-NEXT:   [[v7:%\d+]] = arith.divf [[v6]], [[v5]] : f32
