@@ -28,8 +28,9 @@ class BlockStabilizePass(ModulePass):
     stabilised already is left alone.
 
     Sums of x and of x² over one list get a pivot, the mean of a row's first block, wherever that provably
-    changes nothing (a LayerNorm, but no RMSNorm); `pivot=false` leaves them as they are. A variance that is
-    computed from them is never negative, and never NaN where squares overflow.
+    changes nothing (a LayerNorm, but no RMSNorm); x is loaded, or computed from what is loaded beside it, as
+    behind a residual. `pivot=false` leaves the sums as they are. A variance that is computed from them is
+    never negative, and never NaN where squares overflow.
     """
 
     name = "block-stabilize"

@@ -2,11 +2,13 @@
 
 The sums of x and of x² cancel where the mean of a row is large against its deviation. Where a program would
 not change if a vector were added to all columns of x, x is shifted by minus the mean of its first block: one
-more load a row, and the statistics become those of numbers of the size of the deviation. Shifting costs
-accuracy where it is not needed (in 16-bit inputs, centred rows), so that it is gated: only where the mean is
-more than 4 times the mean absolute deviation of the first block. That is never more than the deviation, so
-that a row whose mean² is above 16 times its variance is shifted; and it needs no squares, which would
-overflow at 1e20 and vanish at 1e-30.
+more load a row, and the statistics become those of numbers of the size of the deviation. Where x is computed
+beside its sums, as behind a residual, its first block is computed once more: a load for each list.
+
+Shifting costs accuracy where it is not needed (in 16-bit inputs, centred rows), so that it is gated: only
+where the mean is more than 4 times the mean absolute deviation of the first block. That is never more than
+the deviation, so that a row whose mean² is above 16 times its variance is shifted; and it needs no squares,
+which would overflow at 1e20 and vanish at 1e-30.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.scalar_builder import ScalarBuilder
-from ..rules.items import through_cast
+from .expressions import Expression, expression_of
 from .shift_invariance import is_shift_invariant
 from .values import Writer
 
@@ -33,85 +35,87 @@ LARGE = 1e16
 
 @dataclass(frozen=True)
 class Candidate:
-    """A list of blocks whose rows are summed, and summed squared, by a map."""
+    """An item whose rows are summed, and summed squared, by a map over its columns."""
 
-    list: SSAValue
     scope: Block
-    summed: SSAValue
-    """The item that is summed: an element of the list, loaded and perhaps cast."""
+    expression: Expression
+    """What is loaded from lists for it, and done to that: nothing, a change of type, a sum with others."""
+    places: tuple[tuple[SSAValue, ...], ...]
+    """Where it could be shifted, each time in all maps of the scope: first the item itself, then what it is
+    but for added vectors.
+    """
 
 
 def candidates(function: FuncOp) -> Iterator[Candidate]:
-    """The lists that feed a sum and a sum of squares of their rows, each once."""
+    """The items that feed a sum and a sum of squares of their rows, each once."""
     seen: set[SSAValue] = set()
     for op in function.walk():
         if not isinstance(op, block.RowSumOp) or not isinstance(op.operand.owner, block.MulOp):
             continue
-        square = op.operand.owner
-        source = _list_of(square.lhs)
-        if square.lhs is not square.rhs or source is None or source in seen:
+        item = op.operand.owner.lhs
+        if item is not op.operand.owner.rhs or item in seen:
             continue
-        # A pivot belongs to rows, which are the same in all blocks only of a list along them.
-        if not isinstance(source.type, block.ListType) or not isinstance(square.lhs.type, block.BlockType):
+        if not any(isinstance(use.operation, block.RowSumOp) for use in item.uses):
             continue
-        if source.type.dim != square.lhs.type.cols:
-            continue
-        if any(isinstance(use.operation, block.RowSumOp) for use in square.lhs.uses):
-            scope = source.owner if isinstance(source.owner, Block) else source.owner.parent
-            if scope is not None and all(isinstance(use.operation, block.MapOp) for use in source.uses):
-                seen.add(source)
-                yield Candidate(source, scope, square.lhs)
+        expression = expression_of(item)
+        scope = None if expression is None else expression.scope()
+        if expression is not None and scope is not None:
+            places = tuple(expression.occurrences(place, scope) for place in _places(item))
+            seen.update(places[0])
+            yield Candidate(scope, expression, places)
 
 
-def _list_of(item: SSAValue) -> SSAValue | None:
-    """The list of which an item is an element, loaded and perhaps cast."""
-    load = through_cast(item).owner
-    if not isinstance(load, block.LoadOp) or not isinstance(load.source, BlockArgument):
-        return None
-    user = load.source.block.parent_op()
-    return user.inputs[load.source.index] if isinstance(user, block.MapOp) else None
+def _places(item: SSAValue) -> Iterator[SSAValue]:
+    """An item, and what vectors are added to for it: fusion may subtract the mean before a bias is added."""
+    yield item
+    while isinstance(item.owner, block.ColShiftOp | block.RowShiftOp):
+        item = item.owner.block
+        yield item
 
 
 def insert_pivots(function: FuncOp) -> int:
-    """Give a pivot to each list whose program does not change under a row shift; says how many."""
+    """Give a pivot to each item whose program does not change under a row shift; says how many."""
     count = 0
-    for candidate in list(candidates(function)):
-        if is_shift_invariant(candidate.scope, candidate.list):
-            _insert(candidate)
-            count += 1
+    done: set[SSAValue] = set()
+    # One pivot changes the expressions of others, which are looked up anew.
+    while (candidate := _next(function, done)) is not None:
+        done.update(candidate.places[0])
+        for items in candidate.places:
+            if is_shift_invariant(candidate.scope, items):
+                done.update(_insert(candidate, items))
+                count += 1
+                break
     return count
 
 
-def _insert(candidate: Candidate) -> None:
+def _next(function: FuncOp, done: set[SSAValue]) -> Candidate | None:
+    return next((found for found in candidates(function) if done.isdisjoint(found.places[0])), None)
+
+
+def _insert(candidate: Candidate, items: tuple[SSAValue, ...]) -> list[SSAValue]:
+    """Shift a candidate's items by its pivot; returns the shifted ones."""
     body = Block()
-    like = candidate.summed.owner
+    like = candidate.expression.item.owner
     assert isinstance(like, Operation)
-    write = Writer(body, like)
-    shift = _shift(candidate, write)
+    shift = _shift(candidate.expression, Writer(body, like))
     ops = list(body.ops)
     for op in ops:
         op.detach()
-    owner = candidate.list.owner
-    anchor = owner.next_op if isinstance(owner, Operation) else candidate.scope.first_op
-    assert anchor is not None
-    candidate.scope.insert_ops_before(ops, anchor)
-    for use in list(candidate.list.uses):
-        if isinstance(use.operation, block.MapOp):
-            _shift_elements(use.operation.body.block.args[use.index], shift)
+    candidate.scope.insert_ops_before(ops, candidate.expression.anchor(candidate.scope))
+    return [_shift_item(item, shift) for item in items]
 
 
-def _shift(candidate: Candidate, write: Writer) -> SSAValue:
-    """Minus the mean of the rows of the first block, or 0 where that is small.
+def _shift(expression: Expression, write: Writer) -> SSAValue:
+    """Minus the mean of the rows of the first item, or 0 where that is small.
 
     The mean of what is left after a first mean corrects its rounding: a constant row is shifted to zeros.
     """
-    element_type = block.element_type_of(candidate.summed.type)
+    element_type = block.element_type_of(expression.item.type)
 
     def row_sum(item: SSAValue, hint: str) -> SSAValue:
         return write(block.RowSumOp(item, element_type), hint)
 
-    loaded = write(block.LoadOp(write(block.FirstOp(candidate.list), "first")), "first")
-    first = write.as_type(loaded, element_type)
+    first = expression.of_first_blocks(write)
     one = write.elementwise([first], first.type, "one", lambda to, _: to.constant(1.0, element_type))
     width = row_sum(one, "width")
     total = row_sum(first, "total")
@@ -135,26 +139,7 @@ def _shift(candidate: Candidate, write: Writer) -> SSAValue:
     return write.elementwise(parts, shift.type, "pivot", scalars)
 
 
-def _shift_elements(element: SSAValue, shift: SSAValue) -> None:
-    """Shift an element of the list wherever a map loads it, in the type in which it is summed."""
-    wanted = block.element_type_of(shift.type)
-    for use in list(element.uses):
-        load = use.operation
-        if not isinstance(load, block.LoadOp):
-            continue
-        items = [load.result]
-        if block.element_type_of(load.result.type) != wanted:
-            items = [
-                u.operation.results[0]
-                for u in load.result.uses
-                if through_cast(u.operation.results[0]) is load.result
-            ]
-        for item in items:
-            if block.element_type_of(item.type) == wanted:
-                _shift_item(item, shift)
-
-
-def _shift_item(item: SSAValue, shift: SSAValue) -> None:
+def _shift_item(item: SSAValue, shift: SSAValue) -> SSAValue:
     owner = item.owner
     assert isinstance(owner, Operation)
     assert owner.parent is not None
@@ -163,3 +148,4 @@ def _shift_item(item: SSAValue, shift: SSAValue) -> None:
     shifted.result.name_hint = item.name_hint
     owner.parent.insert_op_after(shifted, owner)
     item.replace_uses_with_if(shifted.result, lambda use: use.operation is not shifted)
+    return shifted.result

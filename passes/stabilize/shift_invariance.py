@@ -1,12 +1,12 @@
-"""Whether results stay the same when a vector is added to every column of the blocks of one list."""
+"""Whether results stay the same when a vector is added to every column of some blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from fractions import Fraction
 from typing import cast
 
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
@@ -21,14 +21,14 @@ Value = Polynomial | Combination
 
 
 class ShiftTest:
-    """Evaluates the body of a map (or function) with one list shifted, and looks for the shift where it would
+    """Evaluates the body of a map (or function) with some blocks shifted; looks for the shift where it would
     show.
 
     Atoms are vectors over the rows of a block; one over its columns is wrapped as `("column", atom)`. So an
     outer product is the block of ones with a coefficient of both kinds.
     """
 
-    def __init__(self, scope: Block, shifted: SSAValue):
+    def __init__(self, scope: Block, shifted: Collection[SSAValue]):
         self.scope = scope
         self.shifted = shifted
         self.values: dict[SSAValue, Value] = {}
@@ -95,7 +95,8 @@ class ShiftTest:
             if isinstance(op, block.MapOp):
                 self._map(op)
             elif op.results:
-                self.values[op.results[0]] = self._operation(op)
+                shifted = op.results[0] in self.shifted
+                self.values[op.results[0]] = self._shifted(op) if shifted else self._operation(op)
             else:
                 for operand in op.operands:
                     self._plain_key(operand)
@@ -105,10 +106,7 @@ class ShiftTest:
             case block.LoadOp() if (extent := self._extent(op.result)) is not None:
                 return extent
             case block.LoadOp():
-                loaded = self._fresh(op.result.type, self._named("load", op.source))
-                if self._is_shifted(op) and isinstance(loaded, Combination):
-                    return loaded + Combination.of(ONES, Polynomial.atom(SHIFT))
-                return loaded
+                return self._fresh(op.result.type, self._named("load", op.source))
             case block.ElementwiseOp() if (source := through_cast(op.result)) is not op.result:
                 return self._of(source)
             case block.ElementwiseOp() if pairs := factors(op.result):
@@ -138,12 +136,10 @@ class ShiftTest:
             case _:
                 return self._opaque(op)
 
-    def _is_shifted(self, op: block.LoadOp) -> bool:
-        source = op.source
-        if not isinstance(source, BlockArgument):
-            return False
-        user = source.block.parent_op()
-        return isinstance(user, block.MapOp) and user.inputs[source.index] is self.shifted
+    def _shifted(self, op: Operation) -> Combination:
+        """A block of which nothing is known but that the shift is added to it."""
+        item = cast(Combination, self._opaque(op))
+        return item + Combination.of(ONES, Polynomial.atom(SHIFT))
 
     @staticmethod
     def _product(left: Combination, right: Combination) -> Combination:
@@ -357,11 +353,10 @@ def _coefficient(coefficient: CoefficientAttr) -> Polynomial:
     return value
 
 
-def is_shift_invariant(scope: Block, shifted: SSAValue) -> bool:
-    """Whether a vector could be added to every column of the blocks of a list without changing what a body
-    stores or yields.
+def is_shift_invariant(scope: Block, shifted: Collection[SSAValue]) -> bool:
+    """Whether a vector could be added to every column of some blocks without changing what a body stores or
+    yields; the same vector to all of them, in all iterations of the maps of the body that make them.
 
-    The list is one that maps in the body run over. A yes is a proof by exact algebra; a no may just mean that
-    the program is beyond it.
+    A yes is a proof by exact algebra; a no may just mean that the program is beyond it.
     """
     return ShiftTest(scope, shifted).passes()

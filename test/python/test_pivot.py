@@ -206,7 +206,8 @@ def accepted() -> list[tuple[FusionCase, ModuleOp]]:
         if case.name == "decoder_layer":
             continue  # the proof declines, and fusing it takes long
         module = PassPipeline("block-fuse").run(ModuleOp([case.blocks().clone()]))
-        if any(is_shift_invariant(c.scope, c.list) for c in candidates(function_of(module))):
+        places = [(c.scope, items) for c in candidates(function_of(module)) for items in c.places]
+        if any(is_shift_invariant(scope, items) for scope, items in places):
             found.append((case, module))
     return found
 

@@ -56,8 +56,10 @@ CARRIED = (
     "shift out of it.",
     "Sums of x and of x² over one list get a pivot, the mean of the row's first block, wherever that "
     "provably changes nothing: a LayerNorm, alone or before a product, and any variance written by hand, "
-    "also with means that are products with a rounded 1/K; no RMSNorm. It costs one more load of a block "
-    "for each row. Where the mean is less than 4 times the mean absolute deviation of that block, the pivot "
+    "also with means that are products with a rounded 1/K; no RMSNorm. x may be computed in the map that "
+    "sums it, element by element from blocks that the map loads: a LayerNorm behind a residual, with a bias "
+    "or without. It costs one more load of a block for each row, and for each list that x is computed from. "
+    "Where the mean is less than 4 times the mean absolute deviation of that block, the pivot "
     "is 0. (That is at most the deviation, so that every row is shifted whose mean² is above 16 times its "
     "variance; and it takes no squares, which would overflow at 1e20 and vanish at 1e-30.)",
     "A variance that is computed as mean(x²) - mean(x)² is 0 where rounding makes it negative, and infinite, "
@@ -71,7 +73,8 @@ PROMISES = (
     "**LayerNorm**, alone or before a product, is as good as two passes in f32, and far better where means "
     "are large: its error is at most 4 times theirs (or 1e-6, where that is more), at means of 1e6 "
     "deviations and at scales from 1e-30 to 1e18. Constant rows give 0 exactly. Beyond 1e19 squares "
-    "overflow f32, here as in two passes, and results are 0; they are not NaN.",
+    "overflow f32, here as in two passes, and results are 0; they are not NaN. Behind a residual, wherever "
+    "it gets a pivot, its error is at most that at means of up to 1e6 deviations.",
     "**Rows masked by -inf everywhere** give 0 in a softmax and in attention, and -inf in logsumexp and "
     "log-softmax, by whatever mask (a bias, a boolean mask, -inf in the logits), and so do columns along "
     "other axes than the last one. They never give NaN, which is what the formulas give in float64.",
@@ -82,7 +85,7 @@ PROMISES = (
     "statistics and exponentials of composites. Maxima are exact in any type; exponents, exponentials and "
     "logarithms of 16-bit programs are computed in f32, and rounded only where the program rounds.",
     "**Memory.** Nothing is loaded or stored that was not before, but for the exponents of lists that are"
-    " stored (a number for each row of a block), and the pivot's block.",
+    " stored (a number for each row of a block), and the pivot's blocks.",
 )
 
 NOT_COVERED = (
@@ -93,6 +96,9 @@ NOT_COVERED = (
     "Statistics over an axis of unknown extent that are divided by it in a 16-bit type (as "
     "`array-decompose{accumulate=input}` has it), or by a number that is passed in: they get neither a "
     "pivot nor a guard.",
+    "A LayerNorm of what is computed in the same map by a contraction, from exponentials or from indices, or "
+    "is a result or another operand besides (`x + z` that is stored, or added to its own LayerNorm): it gets "
+    "no pivot.",
     "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
     "masks.",
     "Stabilising comes last: `block-fuse` refuses a function that is stabilised.",
