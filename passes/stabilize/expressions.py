@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects import block
 from ..structural_keys import Interner, Keys
@@ -55,9 +55,10 @@ class Expression:
 
     def occurrences(self, part: SSAValue, scope: Block) -> tuple[SSAValue, ...]:
         """Every item of a block, and of the maps in it, that equals a part of the expression, or all of it:
-        the same operators on the same values.
+        the same operators on the same values, or a load of what is stored of them.
         """
         keys = Keys(Interner())
+        stored: dict[SSAValue, int] = {}
 
         def visit(body: Block, inside: bool) -> None:
             for op in body.ops:
@@ -67,12 +68,24 @@ class Expression:
                         for argument, list_ in zip(op.body.block.args, op.inputs, strict=True):
                             keys.values[argument] = keys.intern(("element", id(list_)))
                     visit(op.body.block, inside or own)
+                    for result, value in zip(op.results_, op.yield_op.arguments, strict=True) if own else ():
+                        if isinstance(value.owner, block.StoreOp):
+                            stored[result] = keys.of(value.owner.source)
+                elif isinstance(op, block.LoadOp) and (list_ := self._list_of(op)) in stored:
+                    keys.values[op.result] = stored[list_]
                 elif inside and isinstance(op, (block.LoadOp, *_ELEMENT_BY_ELEMENT)):
                     keys.name(op, keys.of_op(op))
 
         visit(scope, False)
         wanted = keys.of(part)
         return tuple(value for value, key in keys.values.items() if key == wanted)
+
+    def _list_of(self, load: block.LoadOp) -> SSAValue:
+        """The list whose element a map over the same dim loads; for other loads, the place itself."""
+        source = load.source
+        if isinstance(source, BlockArgument) and isinstance(map_ := source.block.parent_op(), block.MapOp):
+            return map_.inputs[source.index] if map_.dim_name == self.map.dim_name else source
+        return source
 
     def of_first_blocks(self, write: Writer) -> SSAValue:
         """The item that the map computes in its first iteration, outside of it."""

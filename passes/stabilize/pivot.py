@@ -93,7 +93,7 @@ def _next(function: FuncOp, done: set[SSAValue]) -> Candidate | None:
 
 
 def _insert(candidate: Candidate, items: tuple[SSAValue, ...]) -> list[SSAValue]:
-    """Shift a candidate's items by its pivot; returns the shifted ones."""
+    """Shift a candidate's items by its pivot wherever they are not stored; returns the shifted ones."""
     body = Block()
     like = candidate.expression.item.owner
     assert isinstance(like, Operation)
@@ -147,5 +147,8 @@ def _shift_item(item: SSAValue, shift: SSAValue) -> SSAValue:
     shifted.location = owner.location
     shifted.result.name_hint = item.name_hint
     owner.parent.insert_op_after(shifted, owner)
-    item.replace_uses_with_if(shifted.result, lambda use: use.operation is not shifted)
+    item.replace_uses_with_if(
+        shifted.result,
+        lambda use: use.operation is not shifted and not isinstance(use.operation, block.StoreOp),
+    )
     return shifted.result

@@ -201,9 +201,10 @@ class ShiftTest:
         return total
 
     def _opaque(self, op: Operation) -> Value:
-        """An operator of which nothing is known but that it does not see the shift."""
+        """An operator of which nothing is known but that it does not see the shift; a store never does."""
         for operand in op.operands:
-            self._plain_key(operand)
+            if not isinstance(op, block.StoreOp) or operand not in self.shifted:
+                self._plain_key(operand)
         result = op.results[0]
         local = isinstance(result.type, block.ItemType) and not isinstance(op, block.StoreOp)
         return self._fresh(result.type if local else None, self._named("opaque", op))
@@ -355,7 +356,8 @@ def _coefficient(coefficient: CoefficientAttr) -> Polynomial:
 
 def is_shift_invariant(scope: Block, shifted: Collection[SSAValue]) -> bool:
     """Whether a vector could be added to every column of some blocks without changing what a body stores or
-    yields; the same vector to all of them, in all iterations of the maps of the body that make them.
+    yields; the same vector to all of them, in all iterations of the maps of the body that make them. Where
+    one of them is stored, it is stored without the vector.
 
     A yes is a proof by exact algebra; a no may just mean that the program is beyond it.
     """

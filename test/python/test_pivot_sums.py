@@ -113,9 +113,9 @@ def firsts(module: ModuleOp) -> int:
     return sum(isinstance(op, block.FirstOp) for op in module.walk())
 
 
-def arrays(mean: float = 0.0, seed: int = 0) -> list[Array]:
+def arrays(mean: float = 0.0, seed: int = 0, width: int = K) -> list[Array]:
     rng = np.random.default_rng(seed)
-    shapes = (M, K), (M, K), (M, K), (K,), (K, N)
+    shapes = (M, width), (M, width), (M, width), (width,), (width, N)
     values = [rng.standard_normal(shape) for shape in shapes]
     values[0] += mean
     return [value.astype(np.float32).astype(np.float64) for value in values]
@@ -187,13 +187,15 @@ def test_padded_blocks(spelling: str, tail: bool):
 @TAILS
 @pytest.mark.parametrize("spelling", ["two", "bias"])
 def test_compiled_for_the_cpu(spelling: str, tail: bool):
+    """With rows of several blocks."""
     result, type = ("y", f"tensor<{M}x{N}xf32>") if tail else ("n", ROWS)
     arguments = f"%x: {ROWS}, %z: {ROWS}, %u: {ROWS}, %bias: tensor<{K}xf32>, %w: tensor<{K}x{N}xf32>"
     text = SUMS[spelling] + NORM + (MATMUL if tail else "")
     module = f"func.func @f({arguments}) -> {type} {{{text}\n  func.return %{result} : {type}\n}}\n"
+    module = module.replace(f"{K}x", "1024x")
     executable = compile_program(parse_module(module, "program.mlir"))
     for mean in (0.0, 1e4, 1e6):
-        inputs = arrays(mean)
+        inputs = arrays(mean, width=1024)
         wanted, numpy = references(spelling, tail, inputs)
         got = executable(*(value.astype(np.float32) for value in inputs))
         got = got[0] if isinstance(got, list | tuple) else got
@@ -228,9 +230,34 @@ def test_an_rmsnorm_of_a_sum_gets_none(spelling: str, tail: bool):
 
 
 def test_a_sum_that_is_used_besides_gets_none():
-    """x + z is added to its LayerNorm, or a result of its own."""
+    """x + z is added to its LayerNorm."""
     again = elementwise("y", "%0 = arith.addf %a, %b : f32\n    %r = arith.addf %0, %d : f32", ", %d = %n")
     assert firsts(stabilised(fused(SUMS["two"] + NORM + again, "y", ROWS))) == 0
+
+
+def stored(spelling: str) -> ModuleOp:
+    """A program that stores the sum where it is summed up, and loads it where it is normalised."""
+    text = SUMS[spelling] + NORM
+    arguments = f"%x: {ROWS}, %z: {ROWS}, %u: {ROWS}, %bias: tensor<{K}xf32>, %w: tensor<{K}x{N}xf32>"
+    module = parse_module(
+        f"func.func @f({arguments}) -> {ROWS} {{{text}\n  func.return %n : {ROWS}\n}}\n", "p"
+    )
+    return PassPipeline("array-decompose,array-to-block,block-fuse{extend=false}").run(module)
+
+
+@SPELLINGS
+def test_a_sum_that_is_stored_in_between(spelling: str):
+    """It is stored as it is, and shifted again when it is loaded."""
+    module = stored(spelling)
+    with_pivot = stabilised(module)
+    assert sum(isinstance(op, block.StoreOp) for op in module.walk()) == 2
+    assert (pivots(with_pivot), firsts(with_pivot)) == (1, len(LISTS[spelling]))
+    assert equivalent(module, with_pivot)
+    for mean in (0.0, 1e2, 1e4, 1e6):
+        inputs = arrays(mean)
+        wanted, numpy = references(spelling, False, inputs)
+        got = interpret(with_pivot, inputs, default_block_size=16).results[0]
+        assert relative(got, wanted) <= max(4 * relative(numpy, wanted), 1e-6), mean
 
 
 def test_an_index_along_the_row_gets_none():

@@ -97,8 +97,7 @@ NOT_COVERED = (
     "`array-decompose{accumulate=input}` has it), or by a number that is passed in: they get neither a "
     "pivot nor a guard.",
     "A LayerNorm of what is computed in the same map by a contraction, from exponentials or from indices, or "
-    "is a result or another operand besides (`x + z` that is stored, or added to its own LayerNorm): it gets "
-    "no pivot.",
+    "is an operand besides (`x + z` that is added to its own LayerNorm): it gets no pivot.",
     "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
     "masks.",
     "Stabilising comes last: `block-fuse` refuses a function that is stabilised.",
