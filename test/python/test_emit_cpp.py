@@ -69,7 +69,7 @@ FRAGMENTS = {
     "whole dim": "constexpr bb::idx K = 64, Kblock = K, Kblocks = 1, K0 = 0, Kn = K;",
     "input": "const bb::bf16* const k = (const bb::bf16*)arrays[1].data;",
     "output": "bb::f16* const o2 = (bb::f16*)arrays[2].data;",
-    "parallel loop": "bb::parallel_for(Mblocks, threads, [&](bb::idx task, int) -> int {",
+    "parallel loop": "bb::parallel_for(Mblocks, bb::workers(work, threads), [&](bb::idx task, int) -> int {",
     "memory": "if (!memory) return bb::out_of_memory;",
     "position": "const bb::idx M0 = Mi * Mblock, Mn = std::min(Mblock, M - M0);",
     "loop": "for (bb::idx Ni = 0; Ni < Nblocks; Ni++) {",
