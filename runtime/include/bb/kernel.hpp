@@ -53,7 +53,7 @@ BB_INLINE V log1p(V x) {
   return x;
 }
 
-inline constexpr idx small_work = 1 << 18;
+inline constexpr idx small_work = 1 << 21;
 BB_INLINE int workers(idx work, int threads) { return work < small_work ? 1 : threads; }
 
 template <class S>
