@@ -30,10 +30,12 @@ from .dims import require_declared, require_item
 from .structure import YieldOp, enclosing_map
 from .syntax import (
     parse_attributes,
+    parse_binding,
     parse_operand_types,
     parse_operands,
     parse_types_of,
     print_attributes,
+    print_bindings,
     print_operands,
     print_types,
 )
@@ -446,12 +448,7 @@ class ElementwiseOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ElementwiseOp:
-        def binding():
-            argument = parser.parse_argument(expect_type=False)
-            parser.parse_punctuation("=")
-            return argument, parser.parse_unresolved_operand()
-
-        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
+        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_binding(parser))
         inputs: list[SSAValue] = []
         position = parser.pos
         if bindings:
@@ -472,14 +469,8 @@ class ElementwiseOp(IRDLOperation):
         return cls.create(operands=inputs, result_types=[result_type], regions=[body], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        def binding(pair: tuple[SSAValue, SSAValue]) -> None:
-            printer.print_ssa_value(pair[0])
-            printer.print_string(" = ")
-            printer.print_ssa_value(pair[1])
-
-        printer.print_string(" (")
-        printer.print_list(zip(self.body.block.args, self.inputs, strict=True), binding)
-        printer.print_string(")")
+        printer.print_string(" ")
+        print_bindings(printer, self.body.block.args, self.inputs)
         if self.inputs:
             print_types(printer, self.inputs)
         printer.print_string(f" -> {self.result.type}")

@@ -21,7 +21,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
@@ -29,7 +29,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..scalar import is_float
 from .dims import require_declared, require_item
-from .syntax import parse_attributes, parse_operand_types, print_attributes, print_types
+from .syntax import (
+    parse_attributes,
+    parse_binding,
+    parse_operand_types,
+    print_attributes,
+    print_bindings,
+    print_types,
+)
 from .types import ItemType, Kind, KindAttr, ListType, Tier, in_tier, is_local
 
 
@@ -252,12 +259,7 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     def parse(cls, parser: Parser) -> MapOp:
         dim = parser.parse_symbol_name().data
 
-        def binding() -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
-            argument = parser.parse_argument(expect_type=False)
-            parser.parse_punctuation("=")
-            return argument, parser.parse_unresolved_operand()
-
-        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
+        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_binding(parser))
         parser.parse_punctuation("->")
 
         def result_kind() -> tuple[Kind, int | None]:
@@ -298,14 +300,9 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         return op
 
     def print(self, printer: Printer) -> None:
-        def binding(pair: tuple[SSAValue, SSAValue]) -> None:
-            printer.print_ssa_value(pair[0])
-            printer.print_string(" = ")
-            printer.print_ssa_value(pair[1])
-
-        printer.print_string(f" @{self.dim_name} (")
-        printer.print_list(zip(self.body.block.args, self.inputs, strict=True), binding)
-        printer.print_string(f") -> ({', '.join(map(_kind_text, self.result_kinds, self.result_pivots))})")
+        printer.print_string(f" @{self.dim_name} ")
+        print_bindings(printer, self.body.block.args, self.inputs)
+        printer.print_string(f" -> ({', '.join(map(_kind_text, self.result_kinds, self.result_pivots))})")
         if self.inputs:
             print_types(printer, self.inputs)
         if self.attributes:

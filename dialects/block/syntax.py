@@ -36,6 +36,26 @@ def parse_types_of(
     return list(parser.resolve_operands(operands, types, position))
 
 
+def parse_binding(parser: Parser) -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
+    """`%a = %x`: an argument of a region, and the operand that it stands for."""
+    argument = parser.parse_argument(expect_type=False)
+    parser.parse_punctuation("=")
+    return argument, parser.parse_unresolved_operand()
+
+
+def print_bindings(printer: Printer, arguments: Sequence[SSAValue], operands: Sequence[SSAValue]) -> None:
+    """`(%a = %x, %b = %y)`"""
+
+    def binding(pair: tuple[SSAValue, SSAValue]) -> None:
+        printer.print_ssa_value(pair[0])
+        printer.print_string(" = ")
+        printer.print_ssa_value(pair[1])
+
+    printer.print_string("(")
+    printer.print_list(zip(arguments, operands, strict=True), binding)
+    printer.print_string(")")
+
+
 def parse_attributes(parser: Parser) -> dict[str, Attribute]:
     """An optional `{name = value}`."""
     return parser.parse_optional_attr_dict()

@@ -41,8 +41,10 @@ from xdsl.utils.str_enum import StrEnum
 from ..block.dims import require_declared
 from ..block.syntax import (
     parse_attributes,
+    parse_binding,
     parse_operand_types,
     print_attributes,
+    print_bindings,
     print_operands,
     print_types,
 )
@@ -390,16 +392,11 @@ class SweepOp(IRDLOperation):
         def dim() -> str:
             return parser.parse_identifier(context_msg=" as the name of a dim")
 
-        def binding() -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
-            argument = parser.parse_argument(expect_type=False)
-            parser.parse_punctuation("=")
-            return argument, parser.parse_unresolved_operand()
-
         def output() -> tuple[Output, UnresolvedOperand]:
             return parser.parse_str_enum(Output), parser.parse_unresolved_operand()
 
         dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, dim)
-        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
+        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_binding(parser))
         parser.parse_punctuation("->")
         outputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, output)
         position = parser.pos
@@ -425,18 +422,13 @@ class SweepOp(IRDLOperation):
         return op
 
     def print(self, printer: Printer) -> None:
-        def binding(pair: tuple[SSAValue, SSAValue]) -> None:
-            printer.print_ssa_value(pair[0])
-            printer.print_string(" = ")
-            printer.print_ssa_value(pair[1])
-
         def output(pair: tuple[Output, SSAValue]) -> None:
             printer.print_string(f"{pair[0]} ")
             printer.print_ssa_value(pair[1])
 
-        printer.print_string(f" [{', '.join(self.dims)}] (")
-        printer.print_list(zip(self.body.block.args, self.inputs, strict=True), binding)
-        printer.print_string(") -> (")
+        printer.print_string(f" [{', '.join(self.dims)}] ")
+        print_bindings(printer, self.body.block.args, self.inputs)
+        printer.print_string(" -> (")
         printer.print_list(zip(self.output_kinds, self.outputs, strict=True), output)
         printer.print_string(")")
         print_types(printer, (*self.inputs, *self.outputs))
