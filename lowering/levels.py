@@ -29,8 +29,8 @@ def is_launcher(function: FuncOp) -> bool:
 
 
 def is_block_program(function: FuncOp) -> bool:
-    """Whether a function is a block program: what `block-to-kernel` turns into kernels."""
-    return block.DIMS in function.attributes and not is_launcher(function)
+    """Whether a function has operations on blocks: what `block-to-kernel` turns into kernels."""
+    return any(op.name.startswith("block.") for op in function.walk())
 
 
 def remaining_passes(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
@@ -72,6 +72,7 @@ def _missing(function: FuncOp, ran: set[str]) -> list[str]:
         dims = block.parse_dims(function.attributes[block.DIMS]).values()
         sized = all(dim.block_size is not None or dim.is_whole or dim.is_batch for dim in dims)
         return [TO_KERNELS] if sized else [SHAPES, TO_KERNELS]
-    # What array-to-block leaves on arrays has no other form.
-    on_arrays = not is_launcher(function) and any(not isinstance(op, ReturnOp) for op in function.body.ops)
-    return [TO_BLOCKS, SHAPES, TO_KERNELS] if on_arrays and TO_BLOCKS not in ran else []
+    # What array-to-block leaves on arrays has no other form; it declares dims even where there are none.
+    done = is_launcher(function) or block.DIMS in function.attributes or TO_BLOCKS in ran
+    on_arrays = any(not isinstance(op, ReturnOp) for op in function.body.ops)
+    return [TO_BLOCKS, SHAPES, TO_KERNELS] if on_arrays and not done else []

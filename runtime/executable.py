@@ -410,6 +410,8 @@ class _Call:
         results = evaluate_array_op(op, operands, float64=False, callbacks=callbacks)
         for value, array in zip(op.results, results, strict=True):
             values[value] = view_of(array, f"%{value.name_hint or 'value'}")
+            # It may be a view of an operand, or be read-only: as a result it is copied.
+            self.given.append(values[value])
 
     def _result(self, index: int, view: ArrayView) -> Array:
         """A result as an array of its own: what was an argument, or is in another place than wanted, is

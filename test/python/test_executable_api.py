@@ -129,6 +129,27 @@ def test_passes_that_end_too_early(passes: str, missing: str):
     assert missing in str(error.value)
 
 
+def test_nothing_to_compute_needs_no_kernel():
+    """A program that array-to-block leaves on arrays, beside one that it does not, after passes on blocks."""
+    module = bb.parse(NOTHING)
+    bb.PassPipeline("array-decompose,array-to-block").run(module)
+    turned = bb.compile(module, entry="turned", pipeline="block-shapes,block-fuse,block-to-kernel")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(turned(x), x)
+    assert not np.shares_memory(turned(x), x)
+
+
+NOTHING = """func.func @turned(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %y = array.transpose %x perm [0, 1] : tensor<3x4xf32> -> tensor<3x4xf32>
+  func.return %y : tensor<3x4xf32>
+}
+func.func @computed(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %y = array.relu %x : tensor<3x4xf32>
+  func.return %y : tensor<3x4xf32>
+}
+"""
+
+
 def test_refusals():
     with pytest.raises(bb.InputError, match="for the target cpu, not 'cuda'"):
         bb.compile(SOFTMAX, target="cuda")
