@@ -170,7 +170,7 @@ def test_torch_tensors() -> None:
     out = torch.empty(13, 37).T
     got = product()(torch.from_numpy(x), torch.from_numpy(w.T.copy()).T, out=out)
     assert isinstance(got, np.ndarray)
-    assert_product(np.array(out), x, w)
+    assert_product(np.array(out.numpy()), x, w)
     half = compile_program(MATMUL.replace("f32", "bf16"))
     result = half(torch.from_numpy(x).bfloat16(), torch.from_numpy(w).bfloat16())
     assert isinstance(result, np.ndarray)
