@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr, f64, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
@@ -16,6 +16,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
 from ...passes.cleanup import dead_code_patterns
 from ...passes.rules.map_editing import PROLOGUE
+from ..precision import computes_in_double
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place
 
@@ -248,8 +249,10 @@ class _HostLowering:
         body = Block()
         entry.add_op(kernel.ParallelOp(grid, Region(body)))
         layouts = Layouts.of(ops, lanes)
-        lowering = NestLowering(self.dims, layouts, places, body, _computes_in_double(ops))
-        lowering.lower([*prefix, *inner], body, tuple(grid))
+        lowering = NestLowering(
+            self.dims, layouts, places, body, computes_in_double(_local_element_types(ops))
+        )
+        lowering.lower([*prefix, *inner], body)
 
     def _results(
         self, ops: Sequence[Operation], views: Sequence[block.ViewOp]
@@ -338,16 +341,15 @@ class _HostLowering:
         return {name: dim for name, dim in self.dims.items() if name in used}
 
 
-def _computes_in_double(ops: Sequence[Operation]) -> bool:
-    """Whether some local item is of f64, or of integers that f32 would round."""
-    types = {
+def _local_element_types(ops: Sequence[Operation]) -> set[Attribute]:
+    """The element types of the local items that some operations make."""
+    return {
         block.element_type_of(value.type)
         for op in ops
         for inner in op.walk()
         for value in inner.results
         if block.is_local(value.type)
     }
-    return any(type in (f64, i32) for type in types)
 
 
 def _only_nest(ops: Sequence[Operation]) -> block.MapOp | None:

@@ -40,14 +40,6 @@ class Place:
 
 
 @dataclass
-class _Scope:
-    """What is known of a body that is being lowered."""
-
-    body: Block
-    loops: tuple[str, ...]
-
-
-@dataclass
 class NestLowering:
     """Lowers operations of a block program into the body of one kernel.
 
@@ -66,11 +58,10 @@ class NestLowering:
     """Tiles that the operation that makes a value adds it to, instead of writing it to one of its own."""
     _last_tile: Operation | None = None
 
-    def lower(self, ops: Iterable[Operation], body: Block, loops: tuple[str, ...]) -> None:
-        """Lower operations in order to the end of a body that stands in loops over some dims."""
-        scope = _Scope(body, loops)
+    def lower(self, ops: Iterable[Operation], body: Block) -> None:
+        """Lower operations in order to the end of a body."""
         for op in ops:
-            self._lower(op, scope)
+            self._lower(op, body)
 
     # Tiles
 
@@ -101,47 +92,47 @@ class NestLowering:
 
     # Operations
 
-    def _lower(self, op: Operation, scope: _Scope) -> None:
+    def _lower(self, op: Operation, into: Block) -> None:
         match op:
             case block.LoadOp():
-                self._load(op, scope)
+                self._load(op, into)
             case block.StoreOp():
-                self._store(op, scope)
+                self._store(op, into)
             case block.FirstOp():
                 self.places[op.result] = [
                     Place(place.array, place.axes, (*place.first, _list_dim(op.list)), place.here)
                     for place in self.places[op.list]
                 ]
             case block.MapOp():
-                self._map(op, scope)
+                self._map(op, into)
             case block.ReduceOp():
-                self._reduce(op, scope)
+                self._reduce(op, into)
             case block.DotOp():
-                self._dot(op, scope)
+                self._dot(op, into)
             case block.YieldOp():
                 pass
             case _:
                 recipe = recipe_for(op)
                 if recipe is None:
                     raise OpError(op, "has no form in a kernel")
-                self._sweep(op, recipe, scope)
+                self._sweep(op, recipe, into)
 
-    def _cursor(self, place: Place, item: block.ItemType, scope: _Scope, hint: str | None) -> SSAValue:
+    def _cursor(self, place: Place, item: block.ItemType, into: Block, hint: str | None) -> SSAValue:
         op = kernel.CursorOp(
             place.array, place.axes, kernel.CursorType(item.dims, item.element_type), place.first, place.here
         )
-        scope.body.add_op(op)
+        into.add_op(op)
         op.result.name_hint = hint
         return op.result
 
-    def _load(self, op: block.LoadOp, scope: _Scope) -> None:
+    def _load(self, op: block.LoadOp, into: Block) -> None:
         item = op.source.type
         assert isinstance(item, block.ItemType)
-        cursor = self._cursor(self.places[op.source][0], item, scope, op.result.name_hint)
+        cursor = self._cursor(self.places[op.source][0], item, into, op.result.name_hint)
         if self._is_read_in_place(op.result):
             self._tile_of[op.result] = cursor
             return
-        scope.body.add_op(kernel.LoadOp(self._new_tile(op.result), cursor))
+        into.add_op(kernel.LoadOp(self._new_tile(op.result), cursor))
 
     def _is_read_in_place(self, value: SSAValue) -> bool:
         """Whether only contractions read a loaded block, element by element."""
@@ -156,14 +147,14 @@ class NestLowering:
                 return False
         return isinstance(block.element_type_of(value.type), Float64Type) == self.double
 
-    def _store(self, op: block.StoreOp, scope: _Scope) -> None:
+    def _store(self, op: block.StoreOp, into: Block) -> None:
         item = op.source.type
         assert isinstance(item, block.ItemType)
         if op.result not in self.places:
             self.places[op.result] = [self._buffer(op.result.type)]
         for place in self.places[op.result]:
-            cursor = self._cursor(place, item, scope, op.result.name_hint)
-            scope.body.add_op(kernel.StoreOp(cursor, self._tile_for(op.source)))
+            cursor = self._cursor(place, item, into, op.result.name_hint)
+            into.add_op(kernel.StoreOp(cursor, self._tile_for(op.source)))
 
     def _buffer(self, type: Attribute) -> Place:
         """Room for a list that no other iteration of the loops around sees."""
@@ -177,30 +168,30 @@ class NestLowering:
         self._reserve(op)
         return Place(op.result, tuple((dim,) for dim in axes), (), tuple(here))
 
-    def _dot(self, op: block.DotOp, scope: _Scope) -> None:
+    def _dot(self, op: block.DotOp, into: Block) -> None:
         accumulator = self._accumulators.get(op.result)
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
-            rhs = self._turned(op.rhs, rhs, scope)
+            rhs = self._turned(op.rhs, rhs, into)
         if accumulator is not None:
             self._tile_of[op.result] = accumulator
-            scope.body.add_op(kernel.ContractOp(accumulator, lhs, rhs, accumulate=True))
+            into.add_op(kernel.ContractOp(accumulator, lhs, rhs, accumulate=True))
         else:
-            scope.body.add_op(kernel.ContractOp(self._new_tile(op.result), lhs, rhs))
+            into.add_op(kernel.ContractOp(self._new_tile(op.result), lhs, rhs))
 
-    def _turned(self, value: SSAValue, tile: SSAValue, scope: _Scope) -> SSAValue:
+    def _turned(self, value: SSAValue, tile: SSAValue, into: Block) -> SSAValue:
         """The right operand of a contraction with its rows in lanes."""
         if not isinstance(tile.type, kernel.TileType) or tile.type.rows_in_lanes:
             return tile
         turned = self._tile(value.type, Lanes.Rows, value.name_hint)
-        scope.body.add_op(kernel.MoveOp(turned, tile))
+        into.add_op(kernel.MoveOp(turned, tile))
         return turned
 
-    def _sweep(self, op: Operation, recipe: Recipe, scope: _Scope) -> None:
+    def _sweep(self, op: Operation, recipe: Recipe, into: Block) -> None:
         result = op.results[0]
         inputs = [self._tile_for(operand) for operand in op.operands]
         output = self._new_tile(result)
-        scope.body.add_op(
+        into.add_op(
             make_sweep(
                 recipe.dims, inputs, [(recipe.output, output)], lambda s, values: [recipe.function(s, values)]
             )
@@ -208,26 +199,26 @@ class NestLowering:
 
     # Loops
 
-    def _reduce(self, op: block.ReduceOp, scope: _Scope) -> None:
+    def _reduce(self, op: block.ReduceOp, into: Block) -> None:
         kind, item = op.kind.data, op.result.type
         assert isinstance(item, block.ItemType)
         total, dim = self._new_tile(op.result), op.dim_name
         place = self.places[op.list][0]
         if self.dims[dim].is_whole:
-            scope.body.add_op(kernel.LoadOp(total, self._cursor(place, item, scope, op.result.name_hint)))
+            into.add_op(kernel.LoadOp(total, self._cursor(place, item, into, op.result.name_hint)))
             return
-        scope.body.add_op(kernel.FillOp(total, _IDENTITY[kind]))
+        into.add_op(kernel.FillOp(total, _IDENTITY[kind]))
         part = self._tile(item, self.layouts[op.result], op.result.name_hint)
-        inner = self._loop(dim, scope)
-        inner.body.add_op(kernel.LoadOp(part, self._cursor(place, item, inner, op.result.name_hint)))
+        inner = self._loop(dim, into)
+        inner.add_op(kernel.LoadOp(part, self._cursor(place, item, inner, op.result.name_hint)))
         self._combine(kind, total, part, inner)
 
-    def _loop(self, dim: str, scope: _Scope, until: str | None = None) -> _Scope:
+    def _loop(self, dim: str, into: Block, until: str | None = None) -> Block:
         body = Block()
-        scope.body.add_op(kernel.ForOp(dim, Region(body), until))
-        return _Scope(body, (*scope.loops, dim))
+        into.add_op(kernel.ForOp(dim, Region(body), until))
+        return body
 
-    def _combine(self, kind: Kind, total: SSAValue, part: SSAValue, scope: _Scope) -> None:
+    def _combine(self, kind: Kind, total: SSAValue, part: SSAValue, into: Block) -> None:
         """total = total + part, or the like."""
         assert isinstance(total.type, kernel.TileType)
         of_floats, of_integers = _COMBINE[kind]
@@ -237,18 +228,18 @@ class NestLowering:
             return [s.insert(combine.create(operands=list(values), result_types=[values[0].type]))]
 
         dims = total.type.dims
-        scope.body.add_op(make_sweep(dims, [total, part], [(Output.Each, total)], function))
+        into.add_op(make_sweep(dims, [total, part], [(Output.Each, total)], function))
 
-    def _map(self, op: block.MapOp, scope: _Scope) -> None:
+    def _map(self, op: block.MapOp, into: Block) -> None:
         for value, argument in zip(op.inputs, op.body.block.args, strict=True):
             self.places[argument] = self.places[value]
-        self._place_lists(op, scope)
+        self._place_lists(op, into)
         if self.dims[op.dim_name].is_whole:
-            self._single(op, scope)
+            self._single(op, into)
         else:
-            self._iterated(op, scope)
+            self._iterated(op, into)
 
-    def _place_lists(self, op: block.MapOp, scope: _Scope) -> None:
+    def _place_lists(self, op: block.MapOp, into: Block) -> None:
         """Decide where the lists that a map makes lie, and so what its body stores."""
         for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
             if block.is_local(yielded.type) or (kind is Kind.Any and result not in self.places):
@@ -257,12 +248,12 @@ class NestLowering:
                 self.places[result] = [self._buffer(result.type)]
             self.places[yielded] = [*self.places.get(yielded, []), *self.places[result]]
 
-    def _single(self, op: block.MapOp, scope: _Scope) -> None:
+    def _single(self, op: block.MapOp, into: Block) -> None:
         """A map over a dim with one block: its body, as it is."""
         for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
             if kind.reduces and result in self._accumulators and _may_add_directly(op, yielded):
                 self._accumulators[yielded] = self._accumulators[result]
-        self.lower(op.body.block.ops, scope.body, scope.loops)
+        self.lower(op.body.block.ops, into)
         for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
             if kind is Kind.Stack or yielded not in self._tile_of:
                 self.places[result] = self.places[yielded]
@@ -270,10 +261,10 @@ class NestLowering:
             self._tile_of[result] = self._tile_of[yielded]
             total = self._accumulators.get(result)
             if total is not None and self._tile_of[yielded] is not total:
-                self._combine(kind, total, self._tile_of[yielded], scope)
+                self._combine(kind, total, self._tile_of[yielded], into)
                 self._tile_of[result] = total
 
-    def _iterated(self, op: block.MapOp, scope: _Scope) -> None:
+    def _iterated(self, op: block.MapOp, into: Block) -> None:
         yields = op.yield_op.arguments
         totals: dict[int, SSAValue] = {}
         for index, (kind, result) in enumerate(zip(op.result_kinds, op.results_, strict=True)):
@@ -282,7 +273,7 @@ class NestLowering:
             total = self._accumulators.get(result)
             if total is None:
                 total = self._new_tile(result)
-                scope.body.add_op(kernel.FillOp(total, _IDENTITY[kind]))
+                into.add_op(kernel.FillOp(total, _IDENTITY[kind]))
             else:
                 self._tile_of[result] = total
             totals[index] = total
@@ -291,7 +282,7 @@ class NestLowering:
                 self._accumulators[yields[index]] = total
         maxima = {pivot for pivot in op.result_pivots if pivot is not None}
         until = visible_until(op, min(maxima)) if len(maxima) == 1 else None
-        inner = self._loop(op.dim_name, scope, until)
+        inner = self._loop(op.dim_name, into, until)
         running = {index: may_run(op, index) for index in maxima}
         fades: dict[int, SSAValue] = {}
         delayed = self._delayed_contractions(op, running)
@@ -337,18 +328,18 @@ class NestLowering:
                     found.add(maker)
         return found
 
-    def _faded_dot(self, op: block.DotOp, total: SSAValue, fade: SSAValue, scope: _Scope) -> None:
+    def _faded_dot(self, op: block.DotOp, total: SSAValue, fade: SSAValue, into: Block) -> None:
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
-            rhs = self._turned(op.rhs, rhs, scope)
-        scope.body.add_op(kernel.ContractOp(total, lhs, rhs, scale=fade))
+            rhs = self._turned(op.rhs, rhs, into)
+        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=fade))
 
     def _fade_tile(self, total: SSAValue, hint: str) -> SSAValue:
         assert isinstance(total.type, kernel.TileType)
         dims, element_type = total.type.dims, total.type.element_type
         return self._tile(block.item_type(dims, element_type), Lanes.Cols, hint)
 
-    def _advance(self, part: SSAValue, top: SSAValue, scope: _Scope) -> SSAValue:
+    def _advance(self, part: SSAValue, top: SSAValue, into: Block) -> SSAValue:
         """Move a running maximum past what an iteration found; gives by what earlier sums shrink."""
         fade = self._fade_tile(top, "fade")
 
@@ -360,10 +351,10 @@ class NestLowering:
         tile = top.type
         assert isinstance(tile, kernel.TileType)
         outputs = [(Output.Each, top), (Output.Each, fade)]
-        scope.body.add_op(make_sweep(tile.dims, [top, self._tile_for(part)], outputs, function))
+        into.add_op(make_sweep(tile.dims, [top, self._tile_for(part)], outputs, function))
         return fade
 
-    def _rescale(self, part: SSAValue, top: SSAValue, scope: _Scope) -> tuple[SSAValue, SSAValue]:
+    def _rescale(self, part: SSAValue, top: SSAValue, into: Block) -> tuple[SSAValue, SSAValue]:
         """Take in a maximum; gives by what earlier sums and the sums of this iteration shrink."""
         fade, unit = self._fade_tile(top, "fade"), self._fade_tile(top, "unit")
 
@@ -375,11 +366,11 @@ class NestLowering:
         tile = top.type
         assert isinstance(tile, kernel.TileType)
         outputs = [(Output.Each, top), (Output.Each, fade), (Output.Each, unit)]
-        scope.body.add_op(make_sweep(tile.dims, [top, part], outputs, function))
+        into.add_op(make_sweep(tile.dims, [top, part], outputs, function))
         return fade, unit
 
     def _faded(
-        self, total: SSAValue, part: SSAValue, factors: tuple[SSAValue, SSAValue | None], scope: _Scope
+        self, total: SSAValue, part: SSAValue, factors: tuple[SSAValue, SSAValue | None], into: Block
     ) -> None:
         """total = total * fade + part * unit."""
         fade, unit = factors
@@ -392,7 +383,7 @@ class NestLowering:
             return [s.add(kept, new)]
 
         inputs = [total, part, fade, *([] if unit is None else [unit])]
-        scope.body.add_op(make_sweep(total.type.dims, inputs, [(Output.Each, total)], function))
+        into.add_op(make_sweep(total.type.dims, inputs, [(Output.Each, total)], function))
 
 
 def _list_dim(value: SSAValue) -> str:

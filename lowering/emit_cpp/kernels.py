@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import Float64Type
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import block, kernel
-from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError, location_of
-from ...dialects.scalar import is_integer
+from ..precision import computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
 from .scalars import number
@@ -378,16 +377,14 @@ def _dims(value: SSAValue) -> tuple[str, ...]:
 
 def _computes_in_double(function: kernel.FuncOp) -> bool:
     """Whether a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
-    double = False
+    types: set[Attribute] = set()
     for op in function.walk():
         for value in op.results:
             if isinstance(value.type, kernel.TileType | kernel.CursorType):
-                type = value.type.element_type
-                if is_integer(type) and bit_width(type) > 32:
+                if value.type.element_type == i64:
                     raise OpError(op, "has elements of type i64, which a CPU kernel does not compute with")
-                double |= isinstance(type, Float64Type)
-                double |= is_integer(type) and bit_width(type) == 32
-    return double
+                types.add(value.type.element_type)
+    return computes_in_double(types)
 
 
 def dims_in_order(function: kernel.FuncOp) -> Mapping[str, block.DimAttr]:
