@@ -27,9 +27,8 @@ class KernelFuseSweepsPass(ModulePass):
     name = "kernel-fuse-sweeps"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in op.walk():
-            if isinstance(inner, kernel.FuncOp):
-                fuse_sweeps(inner)
+        for function in kernel.kernels_of(op):
+            fuse_sweeps(function)
 
 
 def fuse_sweeps(function: kernel.FuncOp) -> None:

@@ -76,7 +76,7 @@ class KernelLibrary:
         PassPipeline(self.passes, callback=self._keep_blocks).run(self.module)
         if options.pipeline is not None:
             check_kernels(self.module, self.passes, "cpu")
-        kernels = kernels_of(self.module)
+        kernels = kernel.kernels_of(self.module)
         self.source = emit_cpp(kernels, counting=options.counting)
         self.path: Path | None = None
         self.entries: dict[str, Any] = {}
@@ -327,7 +327,8 @@ class _Call:
 
     def constants(self) -> dict[SSAValue, ArrayView]:
         """The values that depend on the inputs at hand alone, which are not all of the program's."""
-        values, extents = dict(self.inputs), Extents()
+        values = dict(self.inputs)
+        extents = self._extents(values)
         found: dict[SSAValue, ArrayView] = {}
         for step in self.executable._plan.steps:  # pyright: ignore[reportPrivateUsage]
             op = step.op if isinstance(step, Launch) else step
@@ -340,6 +341,16 @@ class _Call:
             found.update((result, values[result]) for result in op.results)
         return found
 
+    def _extents(self, values: Mapping[SSAValue, ArrayView]) -> Extents:
+        """What the arrays that are there before the first step say of all dims."""
+        extents = Extents()
+        for step in self.executable._plan.steps:  # pyright: ignore[reportPrivateUsage]
+            if isinstance(step, Launch):
+                for position, value in enumerate(step.op.inputs):
+                    if value in values:
+                        extents.learn(step, position, values[value].shape)
+        return extents
+
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
         self.given += (*self.inputs.values(), *self.known.values())
@@ -349,12 +360,7 @@ class _Call:
             refuse_overlap(self.outputs, list(self.inputs.values()))
             for value, view in zip(plan.results, self.outputs, strict=True):
                 targets.setdefault(value, view)
-        extents = Extents()
-        for step in plan.steps:
-            if isinstance(step, Launch):
-                for position, value in enumerate(step.op.inputs):
-                    if value in values:
-                        extents.learn(step, position, values[value].shape)
+        extents = self._extents(values)
         for number, step in enumerate(plan.steps):
             op = step.op if isinstance(step, Launch) else step
             if op.results and all(result in self.known for result in op.results):
@@ -375,13 +381,13 @@ class _Call:
         extents: Extents,
     ) -> None:
         op = launch.op
-        first_output = len(op.inputs)
         for position, value in enumerate(op.inputs):
-            extents.learn(launch, position, values[value].shape)
+            if value not in self.inputs:  # arguments have told their extents before
+                extents.learn(launch, position, values[value].shape)
+        lengths = extents.of(launch)
         arrays = [values[value] for value in op.inputs]
         for number, result in enumerate(op.results_):
-            axes = tuple(tuple(dim.data for dim in axis) for axis in op.axes.data[number])
-            shape = extents.shape(launch, axes, first_output + number)
+            shape = extents.shape(launch, number, lengths)
             label = f"%{result.name_hint or 'result'} of '{launch.name}'"
             target = targets.get(result)
             if target is not None and list(target.shape) != shape:
@@ -391,7 +397,6 @@ class _Call:
                 target = view_of(allocate(label, shape, dtype), label)
             values[result] = target
             arrays.append(target)
-        lengths = extents.of(launch)
         strides = [(Index * max(1, len(view.strides)))(*view.strides) for view in arrays]
         structs = (_ArrayStruct * max(1, len(arrays)))(
             *(
@@ -494,8 +499,3 @@ def compile_all(
         )
         for name in names
     }
-
-
-def kernels_of(module: ModuleOp) -> list[kernel.FuncOp]:
-    """The kernels of a module."""
-    return [op for op in module.walk() if isinstance(op, kernel.FuncOp)]

@@ -11,11 +11,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects import block, kernel
 from ..dialects.diagnostics import OpError
+from ..lowering.emit_cpp import dims_in_order
 from .interpreter import InputError
 
 Axes = tuple[tuple[str, ...], ...]
-
-ONCE = "bb.once"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,8 @@ class Launch:
     dims: Mapping[str, block.DimAttr]
     uses: tuple[ArrayUse | None, ...]
     """For each array; None for one that the kernel never looks into."""
-    once: bool
+    results: tuple[Axes, ...]
+    """The dims of the axes of each result."""
 
     @property
     def name(self) -> str:
@@ -55,7 +55,7 @@ class Plan:
 
 def plan_of(module: ModuleOp, function: FuncOp) -> Plan:
     """The plan of a function that `block-to-kernel` wrote. Raises OpError for what no CPU can run."""
-    kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, kernel.FuncOp)}
+    kernels = {op.sym_name.data: op for op in kernel.kernels_of(module)}
     steps: list[Launch | Operation] = []
     results: tuple[SSAValue, ...] = ()
     for op in function.body.block.ops:
@@ -63,9 +63,10 @@ def plan_of(module: ModuleOp, function: FuncOp) -> Plan:
             results = tuple(op.arguments)
         elif isinstance(op, kernel.LaunchOp):
             called = kernels[op.kernel_name]
-            dims = block.parse_dims(called.attributes[block.DIMS])
+            dims = dims_in_order(called)
             uses = tuple(_use_of(argument, dims) for argument in called.body.block.args)
-            steps.append(Launch(op, called, dims, uses, ONCE in op.attributes))
+            results_ = tuple(tuple(tuple(dim.data for dim in axis) for axis in axes) for axes in op.axes)
+            steps.append(Launch(op, called, dims, uses, results_))
         elif op.name.startswith(("block.", "func.")):
             raise OpError(
                 op, "is no launch of a kernel and no operation on arrays; run block-to-kernel first"
@@ -143,12 +144,12 @@ class Extents:
             extents.append(extent)
         return extents
 
-    def shape(self, launch: Launch, axes: Axes, position: int) -> list[int]:
-        """The shape of a result of a kernel, from the dims of its axes."""
-        use = launch.uses[position]
-        extents = dict(zip(launch.dims, self.of(launch), strict=True))
+    def shape(self, launch: Launch, number: int, lengths: Sequence[int]) -> list[int]:
+        """The shape of a result of a kernel, by its number, from the extents of the kernel's dims."""
+        use = launch.uses[len(launch.op.inputs) + number]
+        extents = dict(zip(launch.dims, lengths, strict=True))
         shape: list[int] = []
-        for axis in axes:
+        for axis in launch.results[number]:
             product = 1
             for name in axis:
                 extent, size = extents[name], launch.dims[name].block_size

@@ -230,7 +230,7 @@ def _as_cpp(module: ModuleOp) -> str:
     from ..dialects import kernel
     from ..lowering.emit_cpp import emit_cpp
 
-    kernels = [op for op in module.walk() if isinstance(op, kernel.FuncOp)]
+    kernels = kernel.kernels_of(module)
     if not kernels:
         raise DiagnosticException(
             "the program has no kernels to print as C++; block-to-kernel, or --pipeline cpu, makes them"

@@ -10,13 +10,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from ..dialects import kernel
 from ..runtime.executable import (
     CompileOptions,
     Executable,
     KernelLibrary,
     compile_all,
     compile_program,
-    kernels_of,
 )
 from ..runtime.machine_limits import machine_limits
 from ..runtime.scalar_semantics import Array
@@ -58,7 +58,7 @@ def _option(name: str) -> str:
 def source_of(program: ModuleOp, options: argparse.Namespace) -> str:
     """The C++ source of the kernels, which no compiler has seen. Raises what the passes raise."""
     library = KernelLibrary(program, CompileOptions(options.entry, options.passes or None), build=False)
-    if not kernels_of(library.module):
+    if not kernel.kernels_of(library.module):
         raise ToolError("there is no source to print: nothing of the program becomes a kernel")
     return library.source
 

@@ -32,6 +32,7 @@ from .structure import (
     ParallelOp,
     enclosing_loop,
     is_input,
+    kernels_of,
     region_of,
 )
 from .types import ArrayType, CursorType, Lanes, LanesAttr, Space, SpaceAttr, TileType
@@ -88,6 +89,7 @@ __all__ = [
     "YieldOp",
     "enclosing_loop",
     "is_input",
+    "kernels_of",
     "readers",
     "region_of",
     "scalar_block",

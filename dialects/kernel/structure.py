@@ -384,6 +384,11 @@ class LaunchOp(IRDLOperation):
         printer.print_string(")")
 
 
+def kernels_of(module: Operation) -> list[FuncOp]:
+    """The kernels of a module, in order."""
+    return [op for op in module.walk() if isinstance(op, FuncOp)]
+
+
 def region_of(body: Block) -> Region:
     """A region with one block."""
     return Region(body)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from bb.dialects.diagnostics import OpError
+from bb.dialects.kernel import kernels_of
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.emit_cpp import dims_in_order, emit_cpp, entry_name
-from bb.runtime.executable import kernels_of
 
 KERNEL = """
 !Q = !kernel.array<200x64xf32>
