@@ -6,6 +6,11 @@ summed over, or runs along the columns of a result, is cut where a plane of that
 would leave the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of
 an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
 written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
+
+Under a causal mask the loop over the keys ends with the block of rows, so that what is computed in vain lies
+in a triangle above the diagonal: fewer rows (`CAUSAL_ROWS`) make it smaller, and the keys are never whole.
+That is for attention alone: where other contractions have the same rows, they would read their right operands
+more often.
 """
 
 from __future__ import annotations
@@ -24,11 +29,13 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects import block
 from ..dialects.block import Blocking
 from ..dialects.diagnostics import OpError, did_you_mean
+from .causal import masked_later
 from .programs import block_programs
 
 ROWS = 64
 COLUMNS = 256
-CHAINED = 64
+CHAINED = 128
+CAUSAL_ROWS = 32
 WHOLE = "whole"
 
 
@@ -91,6 +98,10 @@ def _shaped(
         return dim
     size = ROWS if name in roles.rows else CHAINED if name in roles.chained else COLUMNS
     extent = dim.static_extent
+    if name in roles.causal_rows:
+        size = CAUSAL_ROWS
+    elif name in roles.causal_columns:
+        return dim.with_block_size(COLUMNS if extent is None else min(COLUMNS, extent))
     if extent is not None and extent <= COLUMNS and name not in roles.rows:
         return block.DimAttr(extent, 0, Blocking.Whole)
     return dim.with_block_size(size)
@@ -104,12 +115,18 @@ class _Roles:
     """Rows of what the program gives."""
     chained: frozenset[str]
     """Columns of one contraction's result that another contraction sums over."""
+    causal_rows: frozenset[str]
+    """Rows of contractions all of which a causal mask cuts short."""
+    causal_columns: frozenset[str]
+    """What is masked from some index of those rows on."""
 
     @classmethod
     def of(cls, function: FuncOp) -> _Roles:
         rows: set[str] = set()
         columns: set[str] = set()
         summed: set[str] = set()
+        masked: dict[str, str] = {}
+        contractions: list[set[str]] = []
         for op in function.walk():
             if isinstance(op, block.AssembleOp):
                 item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
@@ -118,7 +135,20 @@ class _Roles:
             elif isinstance(op, block.DotOp):
                 columns.update(_dims(op.result)[1:])
                 summed.update(_dims(op.lhs)[1:])
-        return cls(frozenset(rows), frozenset(columns & summed - rows))
+                contractions.append({*_dims(op.lhs), *_dims(op.rhs)})
+            elif isinstance(op, block.ElementwiseOp):
+                masked |= {dim: until.dim for dim, until in masked_later(op).items()}
+        causal = {
+            dim: row
+            for dim, row in masked.items()
+            if dim in columns & summed - rows and all(dim in dims for dims in contractions if row in dims)
+        }
+        return cls(
+            frozenset(rows),
+            frozenset(columns & summed - rows),
+            frozenset(causal.values()),
+            frozenset(causal),
+        )
 
 
 def _dims(value: SSAValue) -> tuple[str, ...]:

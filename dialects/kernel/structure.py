@@ -191,20 +191,24 @@ class ForOp(_Loop):
 
     Outside of the loop the first block of the dim is at hand.
 
-    `kernel.for @N until @M` leaves out blocks of N that begin after the last element of M's block at hand,
-    both counted from 0: a causal mask hides them.
+    `kernel.for @N until @M` leaves out what lies after the last element of M's block at hand, both
+    counted from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184 elements later.
     """
 
     name = "kernel.for"
     dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
     until: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
+    offset: IntegerAttr | None = opt_prop_def(IntegerAttr)
     traits = traits_def(NoTerminator())
 
-    def __init__(self, dim: str, body: Region, until: str | None = None):
+    def __init__(self, dim: str, body: Region, until: tuple[str, int] | None = None):
+        """`until` is a dim M and an offset in elements: the loop ends that far after M's block at hand."""
+        end, offset = (None, 0) if until is None else until
         super().__init__(
             properties={
                 "dim": SymbolRefAttr(dim),
-                "until": None if until is None else SymbolRefAttr(until),
+                "until": None if end is None else SymbolRefAttr(end),
+                "offset": IntegerAttr(offset, i64) if offset else None,
             },
             regions=[body],
         )
@@ -213,9 +217,18 @@ class ForOp(_Loop):
     def until_dim(self) -> str | None:
         return None if self.until is None else self.until.root_reference.data
 
+    @property
+    def until_offset(self) -> int:
+        """How many elements after the block of `until_dim` the loop ends."""
+        return 0 if self.offset is None else self.offset.value.data
+
     def verify_(self) -> None:
         super().verify_()
+        if self.until_offset < 0:
+            raise VerifyException(f"kernel.for: the offset is {self.until_offset}, expected 0 or more")
         if (until := self.until_dim) is None:
+            if self.offset is not None:
+                raise VerifyException("kernel.for: has an offset without `until`")
             return
         dims = require_declared(self, (until,))
         if until == self.dim_names[0]:
@@ -232,7 +245,11 @@ class ForOp(_Loop):
         dim = parser.parse_symbol_name().data
         until = None
         if parser.parse_optional_keyword("until") is not None:
-            until = parser.parse_symbol_name().data
+            offset = 0
+            end = parser.parse_symbol_name().data
+            if parser.parse_optional_punctuation("+") is not None:
+                offset = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            until = (end, offset)
         attributes = _parse_keyword_attributes(parser)
         op = cls(dim, _parse_body(parser), until)
         op.attributes.update(attributes)
@@ -242,6 +259,8 @@ class ForOp(_Loop):
         printer.print_string(f" @{self.dim_names[0]}")
         if self.until_dim is not None:
             printer.print_string(f" until @{self.until_dim}")
+            if self.until_offset:
+                printer.print_string(f" + {self.until_offset}")
         _print_keyword_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_empty_block=False)

@@ -14,6 +14,7 @@ from ...dialects import block, kernel
 from ...dialects.block import Kind
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
+from ...passes.causal import masked_later
 from ...passes.cleanup import dead_code_patterns
 from ...passes.rules.map_editing import PROLOGUE
 from ..precision import computes_in_double
@@ -36,7 +37,7 @@ class _Stored:
 
 def lower_function(function: FuncOp, orientation: Orientation) -> None:
     """Rewrite a block program as launches of kernels, which are put before it."""
-    dims = _with_whole_dims(block.parse_dims(function.attributes[block.DIMS]))
+    dims = _with_whole_dims(block.parse_dims(function.attributes[block.DIMS]), _causal_dims(function))
     for name, dim in dims.items():
         if dim.block_size is None and not dim.is_whole:
             raise OpError(
@@ -48,12 +49,23 @@ def lower_function(function: FuncOp, orientation: Orientation) -> None:
     _HostLowering(function, dims, orientation).run()
 
 
-def _with_whole_dims(dims: Mapping[str, block.DimAttr]) -> dict[str, block.DimAttr]:
-    """The dims, with those that fit into one block whole, so that no loop runs over them."""
+def _causal_dims(function: FuncOp) -> set[str]:
+    """The dims that are masked from some index on: a loop over one ends there, be it of one iteration."""
+    return {dim for op in function.walk() if isinstance(op, block.ElementwiseOp) for dim in masked_later(op)}
+
+
+def _with_whole_dims(dims: Mapping[str, block.DimAttr], looped: set[str]) -> dict[str, block.DimAttr]:
+    """The dims, with those that fit into one block whole, so that no loop runs over them; not those `looped`."""
     found: dict[str, block.DimAttr] = {}
     for name, dim in dims.items():
         extent, size = dim.static_extent, dim.block_size
-        single = not dim.is_batch and extent is not None and size is not None and size >= extent
+        single = (
+            name not in looped
+            and not dim.is_batch
+            and extent is not None
+            and size is not None
+            and size >= extent
+        )
         found[name] = block.DimAttr(dim.extent.data, 0, block.Blocking.Whole) if single else dim
     return found
 

@@ -16,6 +16,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes, Output
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
+from ...passes.causal import Until
 from .causal_bound import visible_until
 from .layout import Layouts, is_block
 from .running_maximum import may_run
@@ -213,9 +214,10 @@ class NestLowering:
         inner.add_op(kernel.LoadOp(part, self._cursor(place, item, inner, op.result.name_hint)))
         self._combine(kind, total, part, inner)
 
-    def _loop(self, dim: str, into: Block, until: str | None = None) -> Block:
+    def _loop(self, dim: str, into: Block, until: Until | None = None) -> Block:
         body = Block()
-        into.add_op(kernel.ForOp(dim, Region(body), until))
+        end = None if until is None else (until.dim, until.offset)
+        into.add_op(kernel.ForOp(dim, Region(body), end))
         return body
 
     def _combine(self, kind: Kind, total: SSAValue, part: SSAValue, into: Block) -> None:

@@ -243,16 +243,16 @@ class KernelEmitter:
         dim = self.dims[op.dim_names[0]]
         count, trips = dim.number, dim.trips
         lines: list[str] = []
+        end = None
         if op.until_dim is not None:
             last = self.dims[op.until_dim]
-            end = f"{last.number} + 1" if last.declared.is_batch else f"{last.start} + {last.width}"
-            trips = self.names.claim(f"{dim.extent}end")
-            size = "1" if dim.declared.is_batch else dim.size
-            lines.append(
-                f"const bb::idx {trips} = std::min({dim.trips}, bb::ceil_div({end}, {size}));"
-                "  // the rest is masked"
-            )
-        inner = [*dim.position(), *self._body(op.body.block)]
+            after = f"{last.number} + 1" if last.declared.is_batch else f"{last.start} + {last.width}"
+            if op.until_offset:
+                after += f" + {op.until_offset}"
+            end = self.names.claim(f"{dim.extent}end")
+            lines.append(f"const bb::idx {end} = std::min({dim.extent}, {after});  // the rest is masked")
+            trips = end if dim.declared.is_batch else f"bb::ceil_div({end}, {dim.size})"
+        inner = [*dim.position(end), *self._body(op.body.block)]
         return [
             *lines,
             f"for (bb::idx {count} = 0; {count} < {trips}; {count}++) {{",

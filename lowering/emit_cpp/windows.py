@@ -91,13 +91,16 @@ class DimNames:
             f"{const} bb::idx {self.start} = 0, {self.width} = std::min({self.size}, {self.extent});",
         ]
 
-    def position(self) -> list[str]:
-        """The lines that say where the block at hand lies, once its number is known."""
+    def position(self, end: str | None = None) -> list[str]:
+        """The lines that say where the block at hand lies, once its number is known.
+
+        `end` is where a loop over the dim ends, where that is not the end of the dim.
+        """
         if self.declared.is_batch:
             return []
         return [
             f"const bb::idx {self.start} = {self.number} * {self.size}, "
-            f"{self.width} = std::min({self.size}, {self.extent} - {self.start});"
+            f"{self.width} = std::min({self.size}, {end or self.extent} - {self.start});"
         ]
 
     @property

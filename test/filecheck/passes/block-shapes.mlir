@@ -14,10 +14,10 @@
 // TEXT: error: pass 'block-shapes': the size of dim M must be a positive number or whole, got '4x'
 // LARGE: error: pass 'block-shapes': the size of dim M must be a positive number or whole, got '99999999999'
 
-// Rows are cut into blocks of 64, keys likewise where they are summed over again; what fits into 256 columns is
+// Rows are cut into blocks of 64, keys of 128 where they are summed over again; what fits into 256 columns is
 // whole.
 // CHECK-LABEL: func.func @attention
-// CHECK-SAME:  block.dims = {H = #block.dim<3, batch>, M = #block.dim<500, block = 64>, N = #block.dim<600, block = 64>, K = #block.dim<32, whole>, L = #block.dim<40, whole>}
+// CHECK-SAME:  block.dims = {H = #block.dim<3, batch>, M = #block.dim<500, block = 64>, N = #block.dim<600, block = 128>, K = #block.dim<32, whole>, L = #block.dim<40, whole>}
 // NAMED-LABEL: func.func @attention
 // NAMED-SAME:  block.dims = {H = #block.dim<3, batch>, M = #block.dim<500, block = 48>, N = #block.dim<600, whole>, K = #block.dim<32, block = 16>, L = #block.dim<40, whole>}
 func.func @attention(%q: tensor<3x500x32xf32> {bb.dims = ["H", "M", "K"]}, %k: tensor<3x600x32xf32> {bb.dims = ["H", "N", "K"]}, %v: tensor<3x600x40xf32> {bb.dims = ["H", "N", "L"]}) -> tensor<3x500x40xf32> {

@@ -152,6 +152,48 @@ kernel.func @nested() attributes {block.dims = {M = #block.dim<200, block = 64>,
 
 // -----
 
+kernel.func @until_itself() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    // expected-error @+1 {{kernel.for: the loop over N cannot end at its own block}}
+    kernel.for @N until @N {
+    }
+  }
+}
+
+// -----
+
+kernel.func @until_elsewhere() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @H {
+    // expected-error @+1 {{kernel.for: no enclosing loop iterates over M}}
+    kernel.for @N until @M {
+    }
+  }
+}
+
+// -----
+
+kernel.func @until_before() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    // expected-error @+1 {{kernel.for: the offset is -3, expected 0 or more}}
+    "kernel.for"() <{dim = @N, until = @M, offset = -3 : i64}> ({
+    ^bb0:
+    }) : () -> ()
+  }
+}
+
+// -----
+
+kernel.func @offset_alone() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    // expected-error @+1 {{kernel.for: has an offset without `until`}}
+    "kernel.for"() <{dim = @N, offset = 3 : i64}> ({
+    ^bb0:
+    }) : () -> ()
+  }
+}
+
+// -----
+
 kernel.func @twice() attributes {block.dims = {M = #block.dim<200, block = 64>}} {
   // expected-error @+1 {{kernel.parallel: a dim occurs twice in M, M}}
   kernel.parallel @M, @M {

@@ -34,6 +34,15 @@ kernel.func @loops() attributes {block.dims = {M = #block.dim<200, block = 64>, 
     // CHECK: kernel.for @N attributes {note = 2 : i64} {
     kernel.for @N attributes {note = 2 : i64} {
     }
+    // CHECK: kernel.for @N until @M {
+    kernel.for @N until @M {
+    }
+    // CHECK: kernel.for @N until @M + 184 attributes {note = 3 : i64} {
+    kernel.for @N until @M + 184 attributes {note = 3 : i64} {
+    }
+    // CHECK: kernel.for @N until @M {
+    kernel.for @N until @M + 0 {
+    }
   }
 }
 
