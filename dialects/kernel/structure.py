@@ -191,8 +191,9 @@ class ForOp(_Loop):
 
     Outside of the loop the first block of the dim is at hand.
 
-    `kernel.for @N until @M` leaves out what lies after the last element of M's block at hand, both
-    counted from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184 elements later.
+    `kernel.for @N until @M` leaves out what lies after the last element of M's block at hand,
+    both counted from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184
+    elements later.
     """
 
     name = "kernel.for"
