@@ -55,7 +55,7 @@ def _causal_dims(function: FuncOp) -> set[str]:
 
 
 def _with_whole_dims(dims: Mapping[str, block.DimAttr], looped: set[str]) -> dict[str, block.DimAttr]:
-    """The dims, those that fit into one block whole, so that no loop runs over them; not those of `looped`."""
+    """The dims, those that fit into one block whole, so no loop runs over them; but not those of `looped`."""
     found: dict[str, block.DimAttr] = {}
     for name, dim in dims.items():
         extent, size = dim.static_extent, dim.block_size
