@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,5 +36,17 @@ def test_kernels_compile_for_every_vector_width(source: str, machine: str, tmp_p
     compiler = find_compiler()
     flags = ["-std=c++20", f"-march={machine}", "-Wno-psabi", "-Werror=return-type", "-fsyntax-only"]
     command = [*compiler.command, *flags, f"-I{include_directory()}", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_kernels_compile_for_neon(source: str, tmp_path: Path):
+    compiler = shutil.which("aarch64-linux-gnu-g++")
+    if compiler is None:
+        pytest.skip("there is no compiler for aarch64")
+    file = tmp_path / "kernels.cpp"
+    file.write_text(source)
+    flags = ["-std=c++20", "-Wno-psabi", "-Werror=return-type", "-fsyntax-only"]
+    command = [compiler, *flags, f"-I{include_directory()}", str(file)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tile_library_builds import (
     DRIVERS,
+    EMULATORS,
     FLAGS,
     NATIVE,
     TARGETS,
@@ -37,7 +38,7 @@ STORAGE = {
 PLANE = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
 
 
-@pytest.fixture(scope="module", params=["native", "avx2", "baseline"])
+@pytest.fixture(scope="module", params=["native", "avx2", "baseline", "clang"])
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
     return Library(build(request.param, "tile_library", shared_folder(tmp_path_factory)))
 
@@ -440,7 +441,7 @@ def test_scratch(library: Library):
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_outside_an_array_is_touched(target: str, tmp_path_factory: pytest.TempPathFactory):
     program = build(target, "tile_bounds", shared_folder(tmp_path_factory))
-    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    done = subprocess.run([*EMULATORS.get(target, ()), program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
 
 

@@ -29,8 +29,14 @@ TARGETS = {
     "native": ["-O3", "-march=native", "-mprefer-vector-width=512"],
     "avx2": ["-O2", "-mavx2", "-mfma", "-mf16c"],
     "baseline": ["-O2"],
+    "clang": ["-O3", "-march=native"],
+    "neon": ["-O2", "-static"],
     "sanitized": ["-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
 }
+
+COMPILERS = {"clang": "clang++", "neon": "aarch64-linux-gnu-g++"}
+"""Of targets that g++ does not compile."""
+EMULATORS = {"neon": ("qemu-aarch64",)}
 
 
 @functools.cache
@@ -45,14 +51,16 @@ def processor_flags() -> frozenset[str]:
 
 def require(target: str) -> None:
     """Skip where the compiler or the processor lacks what the target needs."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is not installed")
+    for tool in (COMPILERS.get(target, "g++"), *EMULATORS.get(target, ())[:1]):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
     if target == "avx2" and not {"avx2", "fma", "f16c"} <= processor_flags():
         pytest.skip("this processor has no AVX2")
 
 
-def compile_source(source: Path, output: Path, flags: list[str]) -> None:
-    command = ["g++", *FLAGS, *WARNINGS, *flags, "-c", str(source), "-o", str(output)]
+def compile_source(source: Path, output: Path, target: str) -> None:
+    compiler, warnings = COMPILERS.get(target, "g++"), [] if target == "clang" else WARNINGS
+    command = [compiler, *FLAGS, *warnings, *TARGETS[target], "-c", str(source), "-o", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
 
@@ -72,10 +80,18 @@ def build(target: str, driver: str, folder: Path) -> Path:
         objects = {source: folder / f"{source.stem}.o" for source in sources}
         missing = [source for source, output in objects.items() if not output.exists()]
         with ThreadPoolExecutor(max_workers=2) as pool:
-            list(pool.map(lambda source: compile_source(source, objects[source], flags), missing))
+            list(pool.map(lambda source: compile_source(source, objects[source], target), missing))
         kind = ["-shared"] if product.suffix == ".so" else []
         partial = product.with_suffix(".partial")
-        link = ["g++", *FLAGS, *flags, *kind, *map(str, objects.values()), "-o", str(partial)]
+        link = [
+            COMPILERS.get(target, "g++"),
+            *FLAGS,
+            *flags,
+            *kind,
+            *map(str, objects.values()),
+            "-o",
+            str(partial),
+        ]
         subprocess.run(link, check=True)
         os.replace(partial, product)
     return product
