@@ -122,6 +122,12 @@ def _kernel_fuse_sweeps() -> type[ModulePass]:
     return KernelFuseSweepsPass
 
 
+def _kernel_scale_operands() -> type[ModulePass]:
+    from ..passes.kernel_scale_operands import KernelScaleOperandsPass
+
+    return KernelScaleOperandsPass
+
+
 def _kernel_hoist() -> type[ModulePass]:
     from ..passes.kernel_hoist import KernelHoistPass
 
@@ -145,12 +151,13 @@ ALL_PASSES: dict[str, PassFactory] = {
     "dce": _dce,
     "kernel-fuse-sweeps": _kernel_fuse_sweeps,
     "kernel-hoist": _kernel_hoist,
+    "kernel-scale-operands": _kernel_scale_operands,
 }
 """Every known pass; a factory imports its pass's module when called."""
 
 PIPELINES: dict[str, str] = {
     "cpu": "array-decompose,array-to-block,block-shapes,block-fuse{extend=false},block-stabilize,"
-    "block-fuse-elementwise,block-to-kernel,kernel-hoist,kernel-fuse-sweeps",
+    "block-fuse-elementwise,block-to-kernel,kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
     "kernel-fuse-sweeps",
 }
