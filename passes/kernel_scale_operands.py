@@ -3,8 +3,8 @@
 c·(a·b) = (c·a)·b. The left operand of an attention's scores is packed once for all blocks of keys, so that
 the scale of the logits costs nothing where it is done to the queries, and the scores are read for their
 maximum as the contraction wrote them. Each product gets one more rounding, of the size of those that the
-contraction has anyway (none where c is a power of two); c is at most 1, so that nothing overflows that did not
-before.
+contraction has anyway (none where c is a power of two); c is at most 1, so that nothing overflows that did
+not before.
 """
 
 from __future__ import annotations
