@@ -30,7 +30,7 @@
 // ABSENT: bb-opt: error: pass 'canonicalize' does not occur in the pipeline; its passes are: cse, dce
 // TWICE: bb-opt: error: pass 'cse' occurs 2 times in the pipeline; its passes are: cse, dce, cse
 // EMPTY: bb-opt: error: pass 'cse' does not occur in the pipeline; its passes are: none
-// ORDER: bb-opt: error: pass 'block-fuse' does not occur in the pipeline; its passes are: kernel-fuse-sweeps
+// ORDER: bb-opt: error: pass 'block-fuse' does not occur in the pipeline; its passes are: kernel-scale-operands, kernel-fuse-sweeps
 func.func @softmax(%x: tensor<30x20xf32>) -> tensor<30x20xf32> {
   %y = array.softmax %x axis 1 : tensor<30x20xf32>
   func.return %y : tensor<30x20xf32>
