@@ -19,6 +19,7 @@ from ...passes.rules.map_editing import PROLOGUE
 from ..precision import computes_in_double
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place
+from .products import Products
 
 Axes = tuple[tuple[str, ...], ...]
 
@@ -34,7 +35,7 @@ class _Stored:
     axes: Axes
 
 
-def lower_function(function: FuncOp, orientation: Orientation) -> None:
+def lower_function(function: FuncOp, orientation: Orientation, products: Products) -> None:
     """Rewrite a block program as launches of kernels, which are put before it."""
     dims = _with_whole_dims(block.parse_dims(function.attributes[block.DIMS]))
     for name, dim in dims.items():
@@ -45,7 +46,7 @@ def lower_function(function: FuncOp, orientation: Orientation) -> None:
     _drop_dead_code(function)
     _copy_views(function)
     _copy_lists(function)
-    _HostLowering(function, dims, orientation).run()
+    _HostLowering(function, dims, orientation, products).run()
 
 
 def _with_whole_dims(dims: Mapping[str, block.DimAttr]) -> dict[str, block.DimAttr]:
@@ -151,6 +152,7 @@ class _HostLowering:
     function: FuncOp
     dims: Mapping[str, block.DimAttr]
     orientation: Orientation
+    products: Products
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Tensors of the program → tensors of the new function."""
     stored: dict[SSAValue, _Stored] = field(default_factory=dict[SSAValue, _Stored])
@@ -250,7 +252,7 @@ class _HostLowering:
         entry.add_op(kernel.ParallelOp(grid, Region(body)))
         layouts = Layouts.of(ops, lanes)
         lowering = NestLowering(
-            self.dims, layouts, places, body, computes_in_double(_local_element_types(ops))
+            self.dims, layouts, places, body, computes_in_double(_local_element_types(ops)), self.products
         )
         lowering.lower([*prefix, *inner], body)
 
