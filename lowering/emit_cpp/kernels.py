@@ -350,7 +350,8 @@ class KernelEmitter:
             function = "contract_bf16" if in_bf16 else "contract"
             call = (
                 f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
-                f"{broadcast}, {by_row}, {by_sum}, {vectors}, {stride}, {columns}, {rows}, {summed}, {mode}{scale})"
+                f"{broadcast}, {by_row}, {by_sum}, {vectors}, {stride}, "
+                f"{columns}, {rows}, {summed}, {mode}{scale})"
             )
         else:
             left, (left_row, left_sum) = self._operand(op.lhs)
