@@ -100,7 +100,9 @@ Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const floa
   const bool rows = !pack_a || am != 1;  // packed by columns only where A's rows lie next to each other
   const idx vectors = ceil_div(lanes, 16), panels = ceil_div(vectors, max_vectors);
   const idx widest = ceil_div(vectors, panels) * 16;
-  const idx KC = part(K, std::max<idx>(32, caches().l1 * 2 / 3 / (widest * 4) / 4 * 8), 8);  // 2 / 3 of L1
+  // The panel of B may be twice as large as L1: it comes from L2 fast enough, and sums are stored less often.
+  const idx longest = std::min(caches().l1 * 2, caches().l2 / 4) / (widest * (idx)sizeof(Pair)) / 4 * 8;
+  const idx KC = part(K, std::max<idx>(32, longest), 8);
   const idx MC = part(M, std::max<idx>(64, caches().l2 / 2 / (KC * 2)), 24);
   const idx most = ceil_div(KC, 2), row_of_a = round_up(most, 16) + (most % 16 == 0 ? 16 : 0);
   const idx column_of_a = round_up(MC, 16) + 16;
