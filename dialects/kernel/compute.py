@@ -8,11 +8,14 @@ from math import isnan
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BFloat16Type,
     FlatSymbolRefAttr,
+    Float16Type,
     FloatAttr,
     IndexType,
     SymbolRefAttr,
     UnitAttr,
+    f32,
     f64,
 )
 from xdsl.dialects.utils import AbstractYieldOperation, EnumAttribute
@@ -195,7 +198,9 @@ class ContractOp(IRDLOperation):
     """acc<M,N> = a<M,K> · b<N,K>ᵀ: `kernel.contract %acc, %a, %b : …`; with `accumulate`, acc += a·bᵀ; with
     `scale %c`, acc = diag(c)·acc + a·bᵀ.
 
-    A cursor as an operand is read where it lies.
+    A cursor as an operand is read where it lies. With `multiply bf16` or `multiply f16` a target may round
+    the operands to that type before it multiplies, as matrix units of 16 bits do; sums are in the
+    accumulator's type.
     """
 
     name = "kernel.contract"
@@ -204,6 +209,7 @@ class ContractOp(IRDLOperation):
     rhs = operand_def()
     scale = opt_operand_def()
     accumulate: UnitAttr | None = opt_prop_def(UnitAttr)
+    multiply: Attribute | None = opt_prop_def(Attribute)
 
     def __init__(
         self,
@@ -213,10 +219,11 @@ class ContractOp(IRDLOperation):
         *,
         accumulate: bool = False,
         scale: SSAValue | None = None,
+        multiply: Attribute | None = None,
     ):
         super().__init__(
             operands=[accumulator, lhs, rhs, scale],
-            properties={"accumulate": UnitAttr() if accumulate else None},
+            properties={"accumulate": UnitAttr() if accumulate else None, "multiply": multiply},
         )
 
     @property
@@ -243,6 +250,26 @@ class ContractOp(IRDLOperation):
                 )
             if self.accumulates:
                 raise VerifyException("kernel.contract: `accumulate` is said by `scale` already")
+        self._verify_multiply()
+
+    def _verify_multiply(self) -> None:
+        if self.multiply is None:
+            return
+        if not isinstance(self.multiply, BFloat16Type | Float16Type):
+            raise VerifyException(
+                f"kernel.contract: expected bf16 or f16 as the type to multiply in, got {self.multiply}"
+            )
+        acc, a, b = _tile(self, self.accumulator), _item(self, self.lhs), _item(self, self.rhs)
+        for item in (a, b):
+            if item.element_type not in (self.multiply, f32):
+                raise VerifyException(
+                    f"kernel.contract: operands that are multiplied in {self.multiply} must be of that type "
+                    f"or of f32, got {item}"
+                )
+        if acc.element_type != f32:
+            raise VerifyException(
+                f"kernel.contract: sums of products in {self.multiply} must be in f32, got {acc}"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> ContractOp:
@@ -250,6 +277,9 @@ class ContractOp(IRDLOperation):
         operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
         if parser.parse_optional_keyword("scale") is not None:
             operands.append(parser.parse_unresolved_operand())
+        multiply = None
+        if parser.parse_optional_keyword("multiply") is not None:
+            multiply = parser.parse_type()
         attributes = parse_attributes(parser)
         position = parser.pos
         values = parse_operand_types(parser, operands)
@@ -259,7 +289,8 @@ class ContractOp(IRDLOperation):
                 position,
                 parser.pos,
             )
-        op = cls(*values[:3], accumulate=accumulate, scale=values[3] if len(values) == 4 else None)
+        scale = values[3] if len(values) == 4 else None
+        op = cls(*values[:3], accumulate=accumulate, scale=scale, multiply=multiply)
         op.attributes.update(attributes)
         return op
 
@@ -269,6 +300,9 @@ class ContractOp(IRDLOperation):
         if self.scale is not None:
             printer.print_string(" scale ")
             printer.print_operand(self.scale)
+        if self.multiply is not None:
+            printer.print_string(" multiply ")
+            printer.print_attribute(self.multiply)
         print_attributes(printer, self)
         print_types(printer, self.operands)
 

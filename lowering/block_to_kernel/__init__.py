@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from ...passes.programs import block_programs
 from .host import lower_function
 from .layout import Orientation
+from .products import Products
 
 
 @dataclass(frozen=True)
@@ -19,17 +20,22 @@ class BlockToKernelPass(ModulePass):
 
     Every dim needs a block size (`block-shapes` chooses them). `lanes` says which axis of the tiles runs
     along the lanes of vectors: `rows` (chained contractions need no packing between them), `cols` (few rows,
-    or no contractions), or `auto` for the better one, kernel by kernel.
+    or no contractions), or `auto` for the better one, kernel by kernel. `multiply` says in which type
+    contractions of f16 and bf16 may multiply: `operands` (in the operands' type, to which the program rounds
+    them anyway) or `f32` (never in 16 bits).
     """
 
     name = "block-to-kernel"
 
     lanes: str = "auto"
+    multiply: str = "operands"
 
     def __post_init__(self) -> None:
         if self.lanes not in tuple(Orientation):
             raise ValueError(f"option 'lanes' must be auto, rows or cols, got {self.lanes!r}")
+        if self.multiply not in tuple(Products):
+            raise ValueError(f"option 'multiply' must be operands or f32, got {self.multiply!r}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in block_programs(op):
-            lower_function(function, Orientation(self.lanes))
+            lower_function(function, Orientation(self.lanes), Products(self.multiply))

@@ -20,6 +20,7 @@ from ...passes.rules.map_editing import PROLOGUE
 from ..precision import computes_in_double
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place
+from .products import Products
 
 Axes = tuple[tuple[str, ...], ...]
 
@@ -35,7 +36,7 @@ class _Stored:
     axes: Axes
 
 
-def lower_function(function: FuncOp, orientation: Orientation) -> None:
+def lower_function(function: FuncOp, orientation: Orientation, products: Products) -> None:
     """Rewrite a block program as launches of kernels, which are put before it."""
     dims = _with_whole_dims(block.parse_dims(function.attributes[block.DIMS]), _causal_dims(function))
     for name, dim in dims.items():
@@ -46,7 +47,7 @@ def lower_function(function: FuncOp, orientation: Orientation) -> None:
     _drop_dead_code(function)
     _copy_views(function)
     _copy_lists(function)
-    _HostLowering(function, dims, orientation).run()
+    _HostLowering(function, dims, orientation, products).run()
 
 
 def _causal_dims(function: FuncOp) -> set[str]:
@@ -163,6 +164,7 @@ class _HostLowering:
     function: FuncOp
     dims: Mapping[str, block.DimAttr]
     orientation: Orientation
+    products: Products
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Tensors of the program → tensors of the new function."""
     stored: dict[SSAValue, _Stored] = field(default_factory=dict[SSAValue, _Stored])
@@ -262,7 +264,7 @@ class _HostLowering:
         entry.add_op(kernel.ParallelOp(grid, Region(body)))
         layouts = Layouts.of(ops, lanes)
         lowering = NestLowering(
-            self.dims, layouts, places, body, computes_in_double(_local_element_types(ops))
+            self.dims, layouts, places, body, computes_in_double(_local_element_types(ops)), self.products
         )
         lowering.lower([*prefix, *inner], body)
 

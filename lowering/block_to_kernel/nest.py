@@ -19,6 +19,7 @@ from ...dialects.scalar_builder import ScalarBuilder
 from ...passes.causal import Until
 from .causal_bound import visible_until
 from .layout import Layouts, is_block
+from .products import Products, type_of_products
 from .running_maximum import may_run
 from .sweeps import Recipe, make_sweep, recipe_for, widened
 
@@ -54,6 +55,7 @@ class NestLowering:
     tiles: Block
     double: bool = False
     """Whether the kernel computes in f64; else it computes in f32, of which 16-bit floats are a part."""
+    products: Products = Products.Operands
     _tile_of: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     _accumulators: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Tiles that the operation that makes a value adds it to, instead of writing it to one of its own."""
@@ -174,11 +176,12 @@ class NestLowering:
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
             rhs = self._turned(op.rhs, rhs, into)
+        multiply = type_of_products(op, self.products)
         if accumulator is not None:
             self._tile_of[op.result] = accumulator
-            into.add_op(kernel.ContractOp(accumulator, lhs, rhs, accumulate=True))
+            into.add_op(kernel.ContractOp(accumulator, lhs, rhs, accumulate=True, multiply=multiply))
         else:
-            into.add_op(kernel.ContractOp(self._new_tile(op.result), lhs, rhs))
+            into.add_op(kernel.ContractOp(self._new_tile(op.result), lhs, rhs, multiply=multiply))
 
     def _turned(self, value: SSAValue, tile: SSAValue, into: Block) -> SSAValue:
         """The right operand of a contraction with its rows in lanes."""
@@ -334,7 +337,8 @@ class NestLowering:
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
             rhs = self._turned(op.rhs, rhs, into)
-        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=fade))
+        multiply = type_of_products(op, self.products)
+        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=fade, multiply=multiply))
 
     def _fade_tile(self, total: SSAValue, hint: str) -> SSAValue:
         assert isinstance(total.type, kernel.TileType)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import BFloat16Type, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import block, kernel
@@ -346,9 +346,12 @@ class KernelEmitter:
         if accumulator.type.rows_in_lanes:
             broadcast, (by_row, by_sum) = self._operand(op.rhs)
             vectors, (_, stride) = self._operand(op.lhs)
+            in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
+            function = "contract_bf16" if in_bf16 else "contract"
             call = (
-                f"bb::contract({accumulator.pointer}, {accumulator.stride}, {broadcast}, {by_row}, {by_sum}, "
-                f"{vectors}, {stride}, {columns}, {rows}, {summed}, {mode}{scale})"
+                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
+                f"{broadcast}, {by_row}, {by_sum}, {vectors}, {stride}, "
+                f"{columns}, {rows}, {summed}, {mode}{scale})"
             )
         else:
             left, (left_row, left_sum) = self._operand(op.lhs)

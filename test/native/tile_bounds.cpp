@@ -7,6 +7,8 @@
 #include <bb/cpu.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include "../../runtime/native/contract_bf16_tiles.hpp"
+#include "../../runtime/native/contract_bf16_vector.hpp"
 
 using namespace bb;
 
@@ -66,8 +68,9 @@ void moves(bool at_end) {
   }
 }
 
-template <class T, class S>
-void contractions(bool at_end) {
+// contract() or one of the ways of contract_bf16(), whose operands are exact in bf16 here.
+template <class T, class S, class Contract>
+void contractions(bool at_end, Contract contract) {
   for (int trial = 0; trial < 60; trial++) {
     const idx M = 1 + random(16), lanes = 1 + random(70), K = 1 + random(20), ld = round_up(lanes, W<T>),
               kind = trial % 3;
@@ -76,7 +79,8 @@ void contractions(bool at_end) {
     Guarded<T> b((K - 1) * ld + lanes, at_end), c(M * ld, at_end);
     for (idx i = 0; i < (M - 1) * am + (K - 1) * ak + 1; i++) a.data[i] = number<S>();
     for (idx i = 0; i < (K - 1) * ld + lanes; i++) b.data[i] = number<T>();
-    check(contract(c.data, ld, a.data, am, ak, b.data, ld, M, lanes, K) == ok, "status", M, lanes, K);
+    check(contract(c.data, ld, a.data, am, ak, b.data, ld, M, lanes, K, overwrite, nullptr) == ok, "status", M,
+          lanes, K);
     for (idx m = 0; m < M; m++)
       for (idx l = 0; l < lanes; l++) {
         T sum = 0;
@@ -84,6 +88,21 @@ void contractions(bool at_end) {
         check(c.data[m * ld + l] == sum, "contract", M, lanes, K);
       }
   }
+}
+template <class T, class S>
+void contractions(bool at_end) {
+  contractions<T, S>(at_end, [](auto... arguments) { return contract(arguments...); });
+}
+template <class S>
+void contractions_in_bf16(bool at_end) {
+  contractions<float, S>(at_end, [](auto... arguments) { return contract_bf16(arguments...); });
+#if defined(BB_AVX512)
+  contractions<float, S>(
+      at_end, [](auto... arguments) { return native::contract_tiles<native::SoftwareTiles>(arguments...); });
+#if defined(__AVX512BF16__)
+  contractions<float, S>(at_end, [](auto... arguments) { return native::contract_vector(arguments...); });
+#endif
+#endif
 }
 template <class T, class S>
 void few(bool at_end) {
@@ -116,6 +135,8 @@ int main() {
     contractions<float, float>(at_end);
     contractions<float, f16>(at_end);
     contractions<double, double>(at_end);
+    contractions_in_bf16<bf16>(at_end);
+    contractions_in_bf16<float>(at_end);
     few<float, float>(at_end);
     few<float, bf16>(at_end);
     few<double, double>(at_end);

@@ -30,8 +30,10 @@ NORM_LIMITS = {"f32": 4e-6, "bf16": 4e-2}
 
 
 @cache
-def compiled(dtype: str) -> tuple[ModuleOp, dict[str, dict[str, int]], dict[str, Executable]]:
-    """The programs in blocks of 8, so that there are several."""
+def compiled(
+    dtype: str, lanes: str = "auto"
+) -> tuple[ModuleOp, dict[str, dict[str, int]], dict[str, Executable]]:
+    """The programs in blocks of 8, so that there are several. Such few rows go into lanes only if told to."""
     functions, extents = [], dict[str, dict[str, int]]()
     for case in cases():
         if case.entry not in (*SOFTMAX, *NORMS):
@@ -41,7 +43,14 @@ def compiled(dtype: str) -> tuple[ModuleOp, dict[str, dict[str, int]], dict[str,
         text, extents[case.entry] = resized(case.name, free, dtype)
         functions.append(renamed(text, case.entry, case.entry))
     module = ModuleOp(functions)
-    return module, extents, compile_all(as_blocks(module, 8))
+    return (
+        module,
+        extents,
+        compile_all(
+            as_blocks(module, 8),
+            pipeline=AFTER_BLOCKS.replace("block-to-kernel", f"block-to-kernel{{lanes={lanes}}}"),
+        ),
+    )
 
 
 def arrays(name: str, dtype: str) -> dict[str, list[NDArray[Any]]]:
@@ -63,12 +72,12 @@ def stabilised(dtype: str) -> ModuleOp:
     return blocks
 
 
-def faults(name: str, dtype: str, limit: float) -> dict[str, str]:
+def faults(name: str, dtype: str, limit: float, lanes: str = "auto") -> dict[str, str]:
     """The hard inputs at which the error against float64 is above the limit.
 
     Masked rows have a value only in the stabilised program: 0, where the arrays say NaN.
     """
-    module, _, executables = compiled(dtype)
+    module, _, executables = compiled(dtype, lanes)
     found: dict[str, str] = {}
     for what, inputs in arrays(name, dtype).items():
         got = as_tuple(executables[name](*inputs))
@@ -91,3 +100,10 @@ def test_softmax(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("name", NORMS)
 def test_norms(name: str, dtype: str) -> None:
     assert faults(name, dtype, NORM_LIMITS[dtype]) == {}
+
+
+@pytest.mark.parametrize("name", [*SOFTMAX, *NORMS])
+def test_products_in_bf16(name: str) -> None:
+    """With rows in lanes, contractions multiply in bf16 where the processor does."""
+    limit = (LIMITS if name in SOFTMAX else NORM_LIMITS)["bf16"]
+    assert faults(name, "bf16", limit, lanes="rows") == {}

@@ -499,4 +499,8 @@ def children_seconds() -> float:
 
 def test_every_native_source_is_packaged():
     assert {path.suffix for path in NATIVE.iterdir()} == {".cpp", ".hpp"}
-    assert {path.name for path in DRIVERS.iterdir()} == {"tile_library.cpp", "tile_bounds.cpp"}
+    assert {path.name for path in DRIVERS.iterdir()} == {
+        "tile_library.cpp",
+        "tile_bounds.cpp",
+        "ways_of_bf16.cpp",
+    }

@@ -66,11 +66,11 @@ def compile_source(source: Path, output: Path, target: str) -> None:
 
 
 def build(target: str, driver: str, folder: Path) -> Path:
-    """A driver with the library for one target: a shared library, of tile_bounds a program."""
+    """A driver with the library for one target: of tile_bounds a program, else a shared library."""
     require(target)
     folder = folder / f"tile-library-{target}"
     folder.mkdir(exist_ok=True)
-    product = folder / (f"{driver}.so" if driver == "tile_library" else driver)
+    product = folder / (driver if driver == "tile_bounds" else f"{driver}.so")
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if product.exists():

@@ -59,8 +59,12 @@ BB_INLINE int workers(idx work, int threads) { return work < small_work ? 1 : th
 template <class S>
 BB_INLINE vf rounded(vf v) {
   static_assert(detail::is_half<S>);
-  if constexpr (std::is_same_v<S, bf16>) return detail::widen_bf16(detail::narrow_bf16(v));
-  else return detail::widen_f16(detail::narrow_f16(v));
+  if constexpr (std::is_same_v<S, bf16>) {
+    const auto u = (detail::words)v;
+    return v != v ? v : (vf)((u + (0x7fff + ((u >> 16) & 1))) & 0xffff0000);
+  } else {
+    return detail::widen_f16(detail::narrow_f16(v));
+  }
 }
 template <class S>
 BB_INLINE vd rounded(vd v) {

@@ -1,0 +1,21 @@
+// contract_bf16.hpp: contractions whose operands are rounded to bf16 before they are multiplied. Sums are in f32.
+//
+// contract_bf16(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode = overwrite, scale = nullptr)   A bf16 or float
+//     C[m * ldc + l] (mode) sum over k < K of A[m * am + k * ak] * B[k * ldb + l]: contract() of contract.hpp, with
+//     the same planes, strides and modes, for float planes C and B.
+//     Operands may be rounded to bf16, to nearest even, before they are multiplied: exact for what was loaded
+//     from bf16 arrays. Where that gains nothing it is contract() itself, in f32.
+//
+// In bf16 it multiplies with AMX where the processor has it and the system permits it, or else with AVX512-BF16
+// where that has the instruction rate of f32 multiply-adds, so twice their speed. Both take denormal operands for
+// zeros, and make zeros of denormal results.
+// Which one is the same in every call of a process and in every process on a machine, so that results are.
+#pragma once
+#include "contract.hpp"
+
+namespace bb {
+Status contract_bf16(float* C, idx ldc, const bf16* A, idx am, idx ak, const float* B, idx ldb, idx M, idx lanes,
+                     idx K, Mode mode = overwrite, const float* scale = nullptr);
+Status contract_bf16(float* C, idx ldc, const float* A, idx am, idx ak, const float* B, idx ldb, idx M, idx lanes,
+                     idx K, Mode mode = overwrite, const float* scale = nullptr);
+}  // namespace bb

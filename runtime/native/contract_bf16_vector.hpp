@@ -1,0 +1,149 @@
+// contract_bf16_vector.hpp: contract_bf16() with AVX512-BF16, blocked for the caches as contract() is.
+//
+// vdpbf16ps multiplies a pair of A, broadcast, with pairs of B, and adds both products to 16 sums.
+#pragma once
+#include "bf16_pairs.hpp"
+#include "contract_planes.hpp"
+
+#if defined(BB_AVX512) && defined(__AVX512BF16__)
+namespace bb::native {
+namespace {
+struct PairTile {
+  float* C;
+  idx ldc;
+  const void* A;
+  idx lda;  // in bytes, the stride that is not a pair
+  const Pair* B;
+  idx ldb;
+  idx pairs;
+  Mode mode;
+  const float* scale;
+  const void* next;  // the A of the tile after this one, prefetched into L2 meanwhile; or nullptr
+};
+
+// ROWS: the pair j of row m lies at A + m * lda + 4 j, else at A + 4 m + j * lda.
+template <bool ROWS, int MR, int NV>
+__attribute__((noinline)) void multiply_pairs(const PairTile& t) {
+  vf c[MR][NV];
+  float* C = t.C;
+  const idx ldc = t.ldc;
+  auto each = [&](auto f) BB_BODY {
+    BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++)
+        f(c[i][j], C + i * ldc + j * 16, j);
+  };
+  each([](vf& x, float*, int) BB_BODY { x = vf{}; });
+  if (t.mode == rescale) {
+    vf s[NV];
+    BB_UNROLL for (int j = 0; j < NV; j++) s[j] = load(t.scale + j * 16);
+    each([&](vf& x, float* p, int j) BB_BODY { x = load(p) * s[j]; });
+  }
+  // Three rows share a pointer, as in multiply() of contract_tiles.hpp.
+  constexpr int groups = ROWS ? (MR + 2) / 3 : 1;
+  const idx lda = opaque(t.lda), ldb = opaque(t.ldb * 4);
+  const char *a[groups], *b = (const char*)t.B, *next = (const char*)(t.next ? t.next : t.A);
+  BB_UNROLL for (int g = 0; g < groups; g++) a[g] = (const char*)t.A + 3 * g * lda;
+  auto step = [&] BB_BODY {
+    Pairs row[NV];
+    BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load_pairs(b + j * 64);
+    BB_UNROLL for (int i = 0; i < MR; i++) {
+      int pair;
+      std::memcpy(&pair, ROWS ? a[i / 3] + i % 3 * lda : a[0] + i * 4, 4);
+      const auto x = (__m512bh)_mm512_set1_epi32(pair);
+      BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = _mm512_dpbf16_ps(c[i][j], x, (__m512bh)row[j]);
+    }
+    b = opaque(b + ldb);
+    BB_UNROLL for (int g = 0; g < groups; g++) a[g] = opaque(a[g] + (ROWS ? 4 : lda));
+    asm volatile("" ::: "memory");  // keeps the next step's loads below: there are no registers for them
+  };
+  idx k = t.pairs;
+  for (; k >= 4; k -= 4) {
+    if constexpr (ROWS && MR > 2) {  // thinly: see multiply()
+      const char* line = next + (k >> 2 & 3) * lda;
+      prefetch<2>(line);
+      if constexpr (MR > 4) prefetch<2>(line + 4 * lda);
+      next += 16;
+    }
+    BB_UNROLL for (int u = 0; u < 4; u++) step();
+  }
+  for (; k > 0; k--) step();
+  if (t.mode == accumulate) each([](vf& x, float* p, int) BB_BODY { store(p, load(p) + x); });
+  else each([](vf& x, float* p, int) BB_BODY { store(p, x); });
+}
+
+using MultiplyPairs = void (*)(const PairTile&);
+
+template <bool ROWS, int NV>
+constexpr auto multiplies_of_pairs() {
+  return []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<MultiplyPairs, sizeof...(I)>{&multiply_pairs<ROWS, I + 1, NV>...};
+  }(std::make_integer_sequence<int, max_rows(NV)>{});
+}
+
+inline MultiplyPairs multiply_pairs_for(bool rows, int mr, int nv) {
+  static constexpr auto r1 = multiplies_of_pairs<true, 1>(), c1 = multiplies_of_pairs<false, 1>();
+  static constexpr auto r2 = multiplies_of_pairs<true, 2>(), c2 = multiplies_of_pairs<false, 2>();
+  static constexpr auto r3 = multiplies_of_pairs<true, 3>(), c3 = multiplies_of_pairs<false, 3>();
+  static constexpr auto r4 = multiplies_of_pairs<true, 4>(), c4 = multiplies_of_pairs<false, 4>();
+  switch (nv) {
+    case 1: return (rows ? r1 : c1)[mr - 1];
+    case 2: return (rows ? r2 : c2)[mr - 1];
+    case 3: return (rows ? r3 : c3)[mr - 1];
+    default: return (rows ? r4 : c4)[mr - 1];
+  }
+}
+
+// M, lanes, K > 0.
+template <class S>
+Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const float* B, idx ldb, idx M, idx lanes,
+                       idx K, Mode mode, const float* scale) {
+  const bool pack_a = !std::is_same_v<S, bf16> || ak != 1 || K % 2 != 0;
+  const bool rows = !pack_a || am != 1;  // packed by columns only where A's rows lie next to each other
+  const idx vectors = ceil_div(lanes, 16), panels = ceil_div(vectors, max_vectors);
+  const idx widest = ceil_div(vectors, panels) * 16;
+  // The panel of B may be twice as large as L1: it comes from L2 fast enough, and sums are stored less often.
+  const idx longest = std::min(caches().l1 * 2, caches().l2 / 4) / (widest * (idx)sizeof(Pair)) / 4 * 8;
+  const idx KC = part(K, std::max<idx>(32, longest), 8);
+  const idx MC = part(M, std::max<idx>(64, caches().l2 / 2 / (KC * 2)), 24);
+  const idx most = ceil_div(KC, 2), row_of_a = round_up(most, 16) + (most % 16 == 0 ? 16 : 0);
+  const idx column_of_a = round_up(MC, 16) + 16;
+  const idx size_b = most * widest, size_a = !pack_a ? 0 : rows ? MC * row_of_a : most * column_of_a;
+  Pair* const packed_b = scratch<Pair>(size_b + size_a, 3);
+  if (!packed_b) return out_of_memory;
+  Pair* const packed_a = packed_b + size_b;
+  for (idx k0 = 0; k0 < K; k0 += KC) {
+    const idx kn = K - k0 < KC ? K - k0 : KC, pairs = ceil_div(kn, 2);
+    const Mode now = k0 == 0 ? mode : accumulate;
+    for (idx m0 = 0; m0 < M; m0 += MC) {
+      const idx mn = M - m0 < MC ? M - m0 : MC;
+      const S* source = A + m0 * am + k0 * ak;
+      const char* a = (const char*)source;
+      idx lda = am * (idx)sizeof(bf16);
+      if (pack_a) {
+        if (rows) pack_columns(packed_a, row_of_a, source, am, ak, mn, kn);
+        else pack_rows(packed_a, column_of_a, source, ak, kn, mn, pairs);
+        a = (const char*)packed_a;
+        lda = (rows ? row_of_a : column_of_a) * (idx)sizeof(Pair);
+      }
+      const idx by_row = rows ? lda : (idx)sizeof(Pair);
+      for (idx p = 0, v = 0; p < panels; p++) {
+        const int nv = (int)((vectors + p) / panels);
+        const idx l0 = v * 16;
+        v += nv;
+        pack_rows(packed_b, nv * 16, B + k0 * ldb + l0, ldb, kn, std::min<idx>(nv * 16, lanes - l0), pairs);
+        const idx tiles = ceil_div(mn, max_rows(nv));
+        for (idx t = 0, m = 0; t < tiles; t++) {
+          const int mr = (int)((mn - m) / (tiles - t));
+          const char *at = a + m * by_row, *next = nullptr;
+          if (p == 0 && !pack_a) next = t + 1 < tiles ? at + mr * lda : a + kn * (idx)sizeof(bf16);
+          multiply_pairs_for(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, packed_b, nv * 16, pairs, now,
+                                            scale ? scale + l0 : nullptr, next});
+          m += mr;
+        }
+      }
+    }
+  }
+  return ok;
+}
+}  // namespace
+}  // namespace bb::native
+#endif

@@ -1,0 +1,180 @@
+"""contract_bf16 of the tile library, in both ways: the one for AMX on tiles in software."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from test_tile_library import aligned, bound, laid_out, strides
+from tile_library_builds import (
+    NATIVE,
+    Library,
+    build,
+    compile_source,
+    processor_flags,
+    require,
+    shared_folder,
+)
+
+BF16, F32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
+STORAGE = {"bfloat16": BF16, "float32": F32}
+OVERWRITE, ACCUMULATE, RESCALE = range(3)
+
+
+@pytest.fixture(scope="module", params=["native", "avx2", "baseline"])
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    return Library(build(request.param, "ways_of_bf16", shared_folder(tmp_path_factory)))
+
+
+@pytest.fixture(params=["chosen", "vector", "tiles"])
+def way(request: pytest.FixtureRequest, target: Library) -> str:
+    name = str(request.param)
+    if name != "chosen" and not target(f"has_{name}"):
+        pytest.skip("not for this target")
+    return name
+
+
+def contract(
+    target: Library,
+    way: str,
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray,
+    lanes: int,
+    mode: int,
+    scale: np.ndarray,
+) -> None:
+    storage = "float32" if a.dtype == F32 else "bfloat16"
+    (m, k), ld, ldc = a.shape, b.shape[1], c.shape[1]
+    name = f"{way}_{storage}"
+    assert target(name, c, ldc, a, *strides(a), b, ld, m, lanes, k, ctypes.c_int(mode), scale) == 0
+
+
+def shapes(rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    every = rng.permuted(np.tile(np.arange(1, 71), (3, 1)), axis=1)
+    found = [(int(m), int(lanes), int(k)) for m, lanes, k in np.concatenate([every, every[[1, 2, 0]]], 1).T]
+    found += [(m, 64, k) for m in (6, 15, 16, 17, 31, 32, 33) for k in (31, 32, 33, 64)]
+    return [*found, (130, 147, 301), (33, 64, 1024), (40, 80, 517), (1, 32, 700), (1030, 16, 96)]
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+def test_exact_operands(target: Library, way: str, storage: str):
+    rng = np.random.default_rng(3)
+    for trial, (m, lanes, k) in enumerate(shapes(rng)):
+        kind, mode = trial % 4, trial // 4 % 3
+        values = rng.normal(size=(m, k)).astype(BF16)
+        a = laid_out(values.astype(STORAGE[storage]), kind)
+        padded = -(-lanes // target.lanes["f32"]) * target.lanes["f32"]
+        ld = padded + target.lanes["f32"] * (trial % 3)
+        b, c, scale = aligned((k, ld)), aligned((m, ld)), aligned(padded)
+        b[:, :lanes] = rng.normal(size=(k, lanes)).astype(BF16)
+        b[:, lanes:] = np.nan  # no lane beyond the valid ones may count
+        c[:], scale[:] = rng.normal(size=c.shape), rng.random(padded)
+        before = c.copy()
+        contract(target, way, a, b, c, lanes, mode, scale)
+        old = before[:, :lanes].astype(np.float64) * [0.0, 1.0, scale[:lanes].astype(np.float64)][mode]
+        wide_a, wide_b = values.astype(np.float64), b[:, :lanes].astype(np.float64)
+        error = np.abs(c[:, :lanes] - (wide_a @ wide_b + old))
+        assert (error <= bound(wide_a, wide_b, old, F32)).all(), (m, lanes, k, kind, mode)
+        assert (c[:, padded:] == before[:, padded:]).all(), (m, lanes, k, kind, mode)
+
+
+def test_other_operands_are_rounded_to_nearest_even(target: Library, way: str):
+    if way == "chosen":
+        pytest.skip("may be in f32")
+    rng = np.random.default_rng(4)
+    for kind in range(4):
+        a = rng.normal(size=(37, 75)).astype(F32)
+        a[:, ::3] = np.float32(1) + np.float32(2.0**-8) * rng.integers(
+            0, 9, (37, 25)
+        )  # halfway, every other one
+        b, c = aligned((75, 48)), aligned((37, 48))
+        b[:] = rng.normal(size=b.shape)
+        contract(target, way, laid_out(a, kind), b, c, 48, OVERWRITE, c)
+        wide_a, wide_b = a.astype(BF16).astype(np.float64), b.astype(BF16).astype(np.float64)
+        error = np.abs(c - wide_a @ wide_b)
+        assert (error <= bound(wide_a, wide_b, np.zeros_like(wide_a @ wide_b), F32)).all()
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+def test_specials(target: Library, way: str, storage: str):
+    a = np.ones((20, 33), STORAGE[storage])
+    a[1, 4], a[2, 5], a[3, 6] = np.inf, -np.inf, np.nan
+    a[4, 7], a[5] = 3.3e38, 0
+    b, c = aligned((33, 32)), aligned((20, 32))
+    b[:] = 1
+    b[:, 1], b[4, 2], b[9, 3], b[:, 4] = 0, 0, np.inf, -1
+    contract(target, way, laid_out(a, 1), b, c, 32, OVERWRITE, c)
+    with np.errstate(invalid="ignore", over="ignore"):
+        want = (a.astype(np.float64) @ b.astype(np.float64)).astype(F32)
+    np.testing.assert_allclose(c, want, rtol=1e-2)
+
+
+def test_the_same_every_time(target: Library, way: str):
+    rng = np.random.default_rng(5)
+    a, b, scale = rng.normal(size=(70, 300)).astype(BF16), aligned((300, 80)), aligned(80)
+    b[:], scale[:] = rng.normal(size=b.shape), rng.random(80)
+    first, again = aligned((70, 80)), aligned((70, 80))
+    first[:] = again[:] = rng.normal(size=first.shape)
+    for c in (first, again):
+        contract(target, way, a, b, c, 80, RESCALE, scale)
+    assert first.tobytes() == again.tobytes()
+
+
+def test_the_instructions_of_amx(tmp_path: Path):
+    """Compiled everywhere; the tests above run it where the processor has it."""
+    require("native")
+    if shutil.which("objdump") is None:
+        pytest.skip("needs objdump")
+    made = tmp_path / "contract_bf16.o"
+    flags = [
+        "-O3",
+        "-mavx512f",
+        "-mavx512bw",
+        "-mavx512dq",
+        "-mavx512vl",
+        "-mavx512bf16",
+        "-mamx-tile",
+        "-mamx-bf16",
+    ]
+    compile_source(NATIVE / "contract_bf16.cpp", made, [*flags, "-mfma", "-mprefer-vector-width=512"])
+    listing = subprocess.run(["objdump", "-dr", str(made)], capture_output=True, text=True, check=True).stdout
+    products = re.findall(r"tdpbf16ps (%tmm\d),(%tmm\d),(%tmm\d)", listing)
+    # AT&T order: B, A, sums. Four sums, of two tiles of A and two of B.
+    assert set(products) == {
+        ("%tmm6", "%tmm4", "%tmm0"),
+        ("%tmm7", "%tmm4", "%tmm1"),
+        ("%tmm6", "%tmm5", "%tmm2"),
+        ("%tmm7", "%tmm5", "%tmm3"),
+    }
+    assert {"ldtilecfg", "tilerelease", "tilezero", "tileloadd", "tilestored", "syscall"} <= set(
+        re.findall(r"\b(ldtilecfg|tilerelease|tilezero|tileloadd|tilestored|syscall)", listing)
+    )
+
+
+def test_inner_loops_do_not_touch_the_stack(tmp_path_factory: pytest.TempPathFactory):
+    if shutil.which("objdump") is None or not {"avx512bw", "avx512vl", "avx512_bf16"} <= processor_flags():
+        pytest.skip("needs objdump and AVX512-BF16")
+    folder = build("native", "ways_of_bf16", shared_folder(tmp_path_factory)).parent
+    command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / "contract_bf16.o")]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    positions, loops, tile = dict[str, int](), dict[tuple[str, ...], list[str]](), None
+    for number, line in enumerate(lines):
+        if label := re.match(r"[0-9a-f]+ <(.*)>:", line):
+            tile = re.search(r"multiply_pairs<(\w+), (\d+), (\d+)>", label[1])
+        if instruction := re.match(r"\s+([0-9a-f]+):\t", line):
+            positions[instruction[1]] = number
+        jump = re.match(r"\s+[0-9a-f]+:\tj\w+\s+([0-9a-f]+)", line)
+        if tile and jump and positions.get(jump[1], number) < number:
+            body = lines[positions[jump[1]] : number + 1]
+            products = sum("vdpbf16ps" in text for text in body)
+            if products == 4 * int(tile[2]) * int(tile[3]) and len(body) < len(
+                loops.get(tile.groups(), lines)
+            ):
+                loops[tile.groups()] = body
+    assert len(loops) == 2 * (6 + 7 + 10 + 14)
+    assert [key for key, body in loops.items() if any("%rsp" in text for text in body)] == []
