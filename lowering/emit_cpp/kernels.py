@@ -192,7 +192,7 @@ class KernelEmitter:
             else:
                 lengths.append(dim.extent)
         if lengths:
-            lengths[-1] = f"bb::round_up({lengths[-1]}, bb::W<T>)"
+            lengths[-1] = f"bb::plane_ld<T>({lengths[-1]})"
         strides = [" * ".join(lengths[axis + 1 :]) or "1" for axis in range(len(lengths))]
         return strides, " * ".join(lengths) or "1"
 
@@ -346,6 +346,7 @@ class KernelEmitter:
         if accumulator.type.rows_in_lanes:
             broadcast, (by_row, by_sum) = self._operand(op.rhs)
             vectors, (_, stride) = self._operand(op.lhs)
+            rows = f"bb::round_up({rows}, bb::W<T>)"  # scratch memory, which has room for whole vectors
             call = (
                 f"bb::contract({accumulator.pointer}, {accumulator.stride}, {broadcast}, {by_row}, {by_sum}, "
                 f"{vectors}, {stride}, {columns}, {rows}, {summed}, {mode}{scale})"

@@ -37,6 +37,9 @@ enum Mode : int { overwrite = 0, accumulate = 1, rescale = 2 };
 #define BB_CONTRACT(T, S)                                                                                  \
   Status contract(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, idx K, \
                   Mode mode = overwrite, const T* scale = nullptr);
+#define BB_CONTRACT_PACKED(T)                                                                              \
+  Status contract_packed(T* C, idx ldc, const T* A, idx group, idx stride, const T* B, idx ldb, idx M,       \
+                         idx lanes, idx K, Mode mode = overwrite, const T* scale = nullptr);
 #define BB_CONTRACT_FEW(T, S)                                                                        \
   Status contract_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, \
                        Mode mode = overwrite);                                                       \
@@ -46,10 +49,13 @@ BB_CONTRACT(float, float)
 BB_CONTRACT(float, bf16)
 BB_CONTRACT(float, f16)
 BB_CONTRACT(double, double)
+BB_CONTRACT_PACKED(float)
+BB_CONTRACT_PACKED(double)
 BB_CONTRACT_FEW(float, float)
 BB_CONTRACT_FEW(float, bf16)
 BB_CONTRACT_FEW(float, f16)
 BB_CONTRACT_FEW(double, double)
 #undef BB_CONTRACT
+#undef BB_CONTRACT_PACKED
 #undef BB_CONTRACT_FEW
 }  // namespace bb
