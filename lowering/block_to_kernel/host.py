@@ -22,10 +22,6 @@ from .nest import NestLowering, Place
 
 Axes = tuple[tuple[str, ...], ...]
 
-ONCE = "bb.once"
-"""Attribute of a launch whose operands are the same in every call."""
-
-
 @dataclass(frozen=True)
 class _Stored:
     """A list in global memory: the tensor that holds it, in the function of the program, and its axes."""
@@ -218,7 +214,7 @@ class _HostLowering:
         launch = kernel.LaunchOp(name, kernel_inputs, [axes for _, axes in results], types)
         launch.location = ops[-1].location
         if all(PROLOGUE in each.attributes for each in ops):
-            launch.attributes[ONCE] = UnitAttr()
+            launch.attributes[kernel.ONCE] = UnitAttr()
         body.add_op(launch)
         for (value, axes), result in zip(results, launch.results_, strict=True):
             result.name_hint = self._hint(value)
