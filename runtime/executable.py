@@ -391,7 +391,7 @@ class _Call:
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
         self.given += (*self.inputs.values(), *self.known.values())
-        values = {**self.inputs, **{value: view for value, view in self.known.items() if view.owner}}
+        values = {**self.inputs, **{value: view for value, view in self.known.items() if view.owner is not None}}
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
             refuse_overlap(self.outputs, list(self.inputs.values()))
