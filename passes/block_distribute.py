@@ -106,8 +106,7 @@ def _with_cheap_ends(parts: Sequence[list[Operation]]) -> list[list[Operation]]:
     """The parts that are not empty; what needs no loop goes with the loop behind it."""
     found: list[list[Operation]] = []
     for part in parts:
-        cheap = found and not any(isinstance(op, block.MapOp | block.DotOp | block.ReduceOp) for op in found[-1])
-        if cheap:
+        if found and not any(isinstance(op, block.MapOp | block.DotOp | block.ReduceOp) for op in found[-1]):
             found[-1] += part
         elif part:
             found.append(list(part))
@@ -119,7 +118,10 @@ def _operands(op: Operation) -> set[SSAValue]:
 
 
 def _part(
-    nest: block.MapOp, ops: Sequence[Operation], wanted: Sequence[SSAValue], lists: Mapping[SSAValue, SSAValue]
+    nest: block.MapOp,
+    ops: Sequence[Operation],
+    wanted: Sequence[SSAValue],
+    lists: Mapping[SSAValue, SSAValue],
 ) -> block.MapOp:
     """A map in front of another with some operations of its body, whose results are the values `wanted`.
 

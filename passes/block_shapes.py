@@ -6,7 +6,7 @@ summed over, or runs along the columns of a result, is cut where a plane of that
 would leave the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of
 an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
 written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
-Rows that do not come out even in blocks of `ROWS` get other ones, if that spares a worker waiting for another.
+Rows that do not come out even in blocks of `ROWS` get other ones, if workers then wait less for each other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WHOLE = "whole"
 VECTOR = 16
 """Rows that are computed together, whether they exist or not."""
 TEAMS = (2, 4)
-"""Numbers of workers that blocks of rows should be fair to; with more blocks than these have turns, all are."""
+"""Numbers of workers that blocks of rows should be fair to; with many blocks, all are."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _shaped(
     if dim.is_batch or dim.block_size is not None or dim.is_whole:
         return dim
     extent = dim.static_extent
-    size = CHAINED if name in roles.chained else COLUMNS
+    size = CHAINED if name in roles.chained else COLUMNS if extent is None else even_columns(extent)
     if name in roles.rows:
         size = ROWS if extent is None or extent <= COLUMNS or roles.chained else even_rows(extent)
     if extent is not None and extent <= COLUMNS and name not in roles.rows:
@@ -103,8 +103,18 @@ def _shaped(
     return dim.with_block_size(size)
 
 
+def even_columns(extent: int) -> int:
+    """The block size for so many columns: about `COLUMNS`, but with no short block at the end."""
+    parts, rest = divmod(extent, COLUMNS)
+    if not 0 < rest < COLUMNS // 4 or parts == 0:
+        return COLUMNS
+    if extent > parts * COLUMNS * 9 // 8:
+        parts += 1
+    return -(-extent // (8 * parts)) * 8
+
+
 def even_rows(extent: int) -> int:
-    """The block size for so many rows: `ROWS`, or what leaves workers idle for less of the time by a twentieth.
+    """The block size for so many rows: `ROWS`, or what leaves workers idle for less of the time by 5 %.
 
     Workers take block after block: the last, shorter ones are taken by whoever is ready first.
     """

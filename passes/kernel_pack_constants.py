@@ -1,8 +1,9 @@
-"""`kernel-pack-constants`: constant operands of contractions are packed once, in the order in which they are read.
+"""`kernel-pack-constants`: constant operands of contractions are packed once, in the order of reading.
 
-With rows in lanes, the elements of the right operand are broadcast one by one: a register tile takes `ROWS` rows
-of it through all k, which are many streams, or a new page for every k. With columns in lanes its elements are
-vectors: of an operand as it lies every k is a row of its own. Packed in groups of rows, either is one stream.
+With rows in lanes, the elements of the right operand are broadcast one by one: a register tile takes
+`ROWS` rows of it through all k, which are many streams, or a new page for every k. With columns in lanes its
+elements are vectors: of an operand as it lies every k is a row of its own. Packed in groups of rows, either
+is one stream.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp, TensorType, UnitAttr, f32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    ModuleOp,
+    TensorType,
+    UnitAttr,
+    f32,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -28,11 +38,11 @@ PANEL = 128
 
 @dataclass(frozen=True)
 class KernelPackConstantsPass(ModulePass):
-    """Give constant right operands of contractions the layout that they are read in, by kernels that run once.
+    """Give constant right operands of contractions the layout that they are read in.
 
-    Constant are arguments with the attribute `bb.constant`, and what launches with `bb.once` make of them. With
-    rows in lanes, 16-bit floats become f32 on the way; where few rows make a contraction as fast as memory, they
-    stay as they are.
+    Kernels that run once do it. Constant are arguments with the attribute `bb.constant`, and what launches
+    with `bb.once` make of them. With rows in lanes, 16-bit floats become f32 on the way; where few rows make
+    a contraction as fast as memory, they stay as they are.
     """
 
     name = "kernel-pack-constants"
@@ -120,47 +130,57 @@ def _cursors(argument: SSAValue) -> list[kernel.CursorOp]:
 
 
 def _layout_for(called: kernel.FuncOp, argument: BlockArgument[Attribute]) -> kernel.ArrayType | None:
-    """The type of an array of a kernel once it is packed; None where that is not possible or gains nothing."""
+    """The type of an array of a kernel once it is packed; None where that is not possible, or no gain."""
     type, cursors = argument.type, _cursors(argument)
     assert isinstance(type, kernel.ArrayType)
-    if len(type.extents) != 2 or type.packed is not None or not cursors or len(cursors) != len(list(argument.uses)):
+    plain = len(type.extents) == 2 and type.packed is None
+    if not plain or not cursors or len(cursors) != len(list(argument.uses)):
         return None
     first = cursors[0]
     item = first.result.type
     assert isinstance(item, kernel.CursorType)
-    lanes: set[bool] = set()
-    for cursor in cursors:
-        if cursor.result.type != item or cursor.axis_dims != first.axis_dims:
-            return None
-        if cursor.first_dims or cursor.here_dims or sorted(cursor.axis_dims) != sorted([dim] for dim in item.dims):
-            return None
-        for use in cursor.result.uses:
-            user = use.operation
-            if not isinstance(user, kernel.ContractOp) or user.lhs is cursor.result or user.attributes:
-                return None
-            accumulator = user.accumulator.type
-            assert isinstance(accumulator, kernel.TileType)
-            lanes.add(accumulator.rows_in_lanes)
-    if len(lanes) != 1 or len(item.dims) != 2:
+    if not all(_is_block_of_matrix(cursor) for cursor in cursors):
         return None
+    if any((cursor.result.type, cursor.axis_dims) != (item, first.axis_dims) for cursor in cursors):
+        return None
+    lanes = {lane for cursor in cursors for lane in _lanes_of_readers(cursor)}
     dims = block.parse_dims(called.attributes[block.DIMS])
-    sizes = [_block_size(dims[name]) for name in item.dims]
-    if None in sizes:
-        return None
-    rows, columns = (size for size in sizes if size is not None)
+    rows, columns = (_block_size(dims[name]) for name in item.dims)
     element = item.element_type
+    if None in lanes or len(lanes) != 1 or rows is None or columns is None:
+        return None
     if not isinstance(element, Float64Type | Float32Type | BFloat16Type | Float16Type):
         return None
-    if True in lanes:
+    if kernel.Lanes.Rows in lanes:
         group, element = ROWS, element if isinstance(element, Float64Type) else f32
     else:
         group = PANEL // (8 if isinstance(element, Float64Type) else 4)
     if rows < group:
         return None
     extents = dict(zip((axis[0] for axis in first.axis_dims), type.shape, strict=True))
-    return kernel.ArrayType(
-        [extents[name].data for name in item.dims], element, kernel.PackedAttr(rows, columns, group)
-    )
+    layout = kernel.PackedAttr(rows, columns, group)
+    return kernel.ArrayType([extents[name].data for name in item.dims], element, layout)
+
+
+def _is_block_of_matrix(cursor: kernel.CursorOp) -> bool:
+    """Whether a cursor goes through all blocks of a matrix, seen as it is or transposed."""
+    item = cursor.result.type
+    assert isinstance(item, kernel.CursorType)
+    axes = sorted([dim] for dim in item.dims)
+    return not cursor.first_dims and not cursor.here_dims and sorted(cursor.axis_dims) == axes
+
+
+def _lanes_of_readers(cursor: kernel.CursorOp) -> set[kernel.Lanes | None]:
+    """What runs along the lanes of the contractions that read a cursor on the right; None for other users."""
+    found: set[kernel.Lanes | None] = set()
+    for use in cursor.result.uses:
+        user = use.operation
+        if not isinstance(user, kernel.ContractOp) or user.lhs is cursor.result or user.attributes:
+            found.add(None)
+            continue
+        assert isinstance(user.accumulator.type, kernel.TileType)
+        found.add(kernel.Lanes.Rows if user.accumulator.type.rows_in_lanes else kernel.Lanes.Cols)
+    return found
 
 
 def _block_size(dim: block.DimAttr) -> int | None:

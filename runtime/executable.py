@@ -391,7 +391,8 @@ class _Call:
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
         self.given += (*self.inputs.values(), *self.known.values())
-        values = {**self.inputs, **{value: view for value, view in self.known.items() if view.owner is not None}}
+        kept = {value: view for value, view in self.known.items() if view.owner is not None}
+        values: dict[SSAValue, ArrayView] = {**self.inputs, **kept}
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
             refuse_overlap(self.outputs, list(self.inputs.values()))
@@ -486,8 +487,8 @@ def compile_program(
     of which a program on blocks or kernels gets those that it has not gone through. With `use_cache=False`
     the C++ is compiled for this process alone. `callbacks` are the functions that `array.custom` calls.
     `constants` names arguments that are the same in every call (as the attribute `bb.constant` on them does):
-    what depends on them alone gets kernels of its own, which `Executable.prepare` runs once, and a call without
-    it every time.
+    what depends on them alone gets kernels of its own, which `Executable.prepare` runs once, and a call
+    without it every time.
 
     Raises InputError (no such function or target), PipelineError (passes that are unknown, or that leave
     something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and what the

@@ -105,7 +105,9 @@ class CursorOp(IRDLOperation):
         for name, size in zip(cursor.dims, layout.block, strict=True):
             own = dims[name].static_extent if name in dims and dims[name].is_whole else None
             if name in dims and size != (dims[name].block_size if own is None else own):
-                raise VerifyException(f"kernel.cursor: the array is packed in other blocks of {name}, of {size}")
+                raise VerifyException(
+                    f"kernel.cursor: the array is packed in other blocks of {name}, of {size}"
+                )
 
     @property
     def packed(self) -> PackedAttr | None:

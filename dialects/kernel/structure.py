@@ -35,7 +35,6 @@ from ..block.syntax import parse_attributes, parse_axes, parse_types_of, print_a
 from ..block.types import AxesAttr, axes_attr
 from .types import ArrayType
 
-
 ONCE = "bb.once"
 """Attribute of a launch whose operands are the same in every call."""
 
@@ -118,7 +117,6 @@ class FuncOp(IRDLOperation):
         print_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
-
 
     @property
     def packs(self) -> bool:

@@ -128,9 +128,7 @@ class ArrayType(ParametrizedAttribute, TypeAttribute):
     layout: PackedAttr | NoneAttr = param_def()
 
     def __init__(self, shape: Sequence[int], element_type: Attribute, layout: PackedAttr | None = None):
-        super().__init__(
-            ArrayAttr([IntAttr(extent) for extent in shape]), element_type, layout or NoneAttr()
-        )
+        super().__init__(ArrayAttr([IntAttr(extent) for extent in shape]), element_type, layout or NoneAttr())
 
     @classmethod
     def of(cls, tensor: TensorType[Attribute]) -> ArrayType:

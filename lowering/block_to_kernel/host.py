@@ -22,6 +22,7 @@ from .nest import NestLowering, Place
 
 Axes = tuple[tuple[str, ...], ...]
 
+
 @dataclass(frozen=True)
 class _Stored:
     """A list in global memory: the tensor that holds it, in the function of the program, and its axes."""

@@ -325,15 +325,14 @@ class KernelEmitter:
         rows, columns = pair
         return (columns, rows) if type.rows_in_lanes else (rows, columns)
 
-    def _pack(
-        self, op: kernel.StoreOp, plane: Plane, window: Window, layout: kernel.PackedAttr
-    ) -> list[str]:
+    def _pack(self, op: kernel.StoreOp, plane: Plane, window: Window, layout: kernel.PackedAttr) -> list[str]:
         if not plane.type.rows_in_lanes:
             raise OpError(op, "has no form on a CPU: a tile is packed from its rows in lanes")
+        block_ = ", ".join(map(str, (*layout.block, layout.group.data)))
         rows, columns = window.widths
         return [
-            f"bb::store_packed<T>({window.pointer}, {layout.block[0]}, {layout.block[1]}, {layout.group.data}, "
-            f"{plane.pointer}, {plane.stride}, {rows}, {columns});"
+            f"bb::store_packed<T>({window.pointer}, {block_}, {plane.pointer}, {plane.stride}, "
+            f"{rows}, {columns});"
         ]
 
     def _move(self, op: kernel.MoveOp) -> list[str]:

@@ -158,8 +158,10 @@ def _packed_window(
 ) -> Window:
     rows, columns = (dims[name] for name in item)
     numbers = ["0" if dim.declared.is_whole else dim.number for dim in (rows, columns)]
-    pointer = f"{array.pointer} + ({numbers[0]} * {columns.trips} + {numbers[1]}) * {layout.elements_of_block}"
-    return Window(pointer, (), (rows.width, columns.width), layout)
+    number = f"{numbers[0]} * {columns.trips} + {numbers[1]}"
+    return Window(
+        f"{array.pointer} + ({number}) * {layout.elements_of_block}", (), (rows.width, columns.width), layout
+    )
 
 
 def _offset(
