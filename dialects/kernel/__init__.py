@@ -23,7 +23,7 @@ from .compute import (
     YieldOp,
     scalar_block,
 )
-from .effects import readers, tiles_read, tiles_written, writers
+from .effects import filled_contraction, loop_from_zero, readers, tiles_read, tiles_written, writers
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
     ONCE,
@@ -91,8 +91,10 @@ __all__ = [
     "TileType",
     "YieldOp",
     "enclosing_loop",
+    "filled_contraction",
     "is_input",
     "kernels_of",
+    "loop_from_zero",
     "readers",
     "region_of",
     "scalar_block",

@@ -228,6 +228,8 @@ class KernelEmitter:
             case kernel.MoveOp():
                 return self._move(op)
             case kernel.FillOp():
+                if kernel.filled_contraction(op) is not None:
+                    return []
                 plane = self.planes[op.tile]
                 outer, lanes = self._valid(plane.type)
                 value = number(op.number, self.double)
@@ -354,6 +356,8 @@ class KernelEmitter:
         mode = (
             "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
         )
+        if (loop := kernel.loop_from_zero(op)) is not None:
+            mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
         scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
         packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
         if packed and accumulator.type.rows_in_lanes:

@@ -15,7 +15,6 @@ Status packed_planes(T* C, idx ldc, const T* A, idx group, idx stride, const T* 
   const bool far = ldb > max_vectors * w && ldb * (idx)sizeof(T) % 512 == 0, tail = lanes % w != 0;
   T* packed = nullptr;
   if ((far || tail) && !(packed = scratch<T>(KC * widest, 3))) return out_of_memory;
-  const idx groups = ceil_div(M, group);
   for (idx k0 = 0; k0 < K; k0 += KC) {
     const idx kn = K - k0 < KC ? K - k0 : KC;
     const T* a = A + k0 * group;
@@ -30,13 +29,16 @@ Status packed_planes(T* C, idx ldc, const T* A, idx group, idx stride, const T* 
         load_plane<T>(packed, ldb_here, kn, ldb_here, b, ldb, 1, kn, left);
         b = packed;
       }
-      for (idx g = 0; g < groups; g++) {
-        const idx rows = M - g * group < group ? M - g * group : group;
-        // The next group's piece, and after the last one that of the next steps.
-        const T* next = g + 1 < groups ? a + (g + 1) * stride : a + kn * group;
-        multiply_for<T>(false, (int)rows, nv)({C + g * group * ldc + l0, ldc, a + g * stride, group, b, ldb_here,
-                                               kn, k0 == 0 ? mode : accumulate, scale ? scale + l0 : nullptr,
-                                               next});
+      const idx most = std::min<idx>(group, max_rows(nv));
+      for (idx m = 0; m < M;) {
+        // A tile ends with its group: the next one starts `stride` further on.
+        const idx g = m / group, r = m % group, rows = std::min({most, group - r, M - m});
+        // What comes after it: the rest of the group, the next group's piece, or after the last that of the next
+        // steps.
+        const T *at = a + g * stride + r, *next = m + rows < M ? a + (m + rows) / group * stride : a + kn * group;
+        multiply_for<T>(false, (int)rows, nv)({C + m * ldc + l0, ldc, at, group, b, ldb_here, kn,
+                                               k0 == 0 ? mode : accumulate, scale ? scale + l0 : nullptr, next});
+        m += rows;
       }
     }
   }

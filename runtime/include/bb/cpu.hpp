@@ -7,7 +7,7 @@
 // sin and cos
 // lose accuracy. With gcc 12, -Wall needs -Wno-maybe-uninitialized -Wno-uninitialized (its own AVX-512
 // headers).
-// The objects of runtime/native/contract_{float,double,rows,dot}.cpp are linked into every kernel's library.
+// The objects of runtime/native/contract_*.cpp are linked into every kernel's library.
 // They take 3 to 5 s
 // of compilation each, once per machine and compiler; a kernel that includes this header takes about 1 s.
 #pragma once

@@ -126,8 +126,10 @@ inline Status contract_panels(T* C, idx ldc, const SA* A, idx am, idx ak, const 
     scale_rows(C, ldc, M, N, scale);
     mode = accumulate;
   }
+  // Rows at a multiple of a page fall into one set of L1.
   if constexpr (std::is_same_v<SA, T>)
-    if (ak == 1) return contract_panels(C, ldc, A, am, B, group, stride, M, N, K, mode);
+    if (ak == 1 && (M <= 2 || am * (idx)sizeof(T) % 4096 != 0))
+      return contract_panels(C, ldc, A, am, B, group, stride, M, N, K, mode);
   const idx lda = plane_ld<T>(K);
   T* const rows = scratch<T>(M * lda, 2);
   if (!rows) return out_of_memory;
