@@ -56,6 +56,12 @@ def _block_apply() -> type[ModulePass]:
     return BlockApplyPass
 
 
+def _block_distribute() -> type[ModulePass]:
+    from ..passes.block_distribute import BlockDistributePass
+
+    return BlockDistributePass
+
+
 def _block_fuse() -> type[ModulePass]:
     from ..passes.fuse import BlockFusePass
 
@@ -134,11 +140,18 @@ def _kernel_hoist() -> type[ModulePass]:
     return KernelHoistPass
 
 
+def _kernel_pack_constants() -> type[ModulePass]:
+    from ..passes.kernel_pack_constants import KernelPackConstantsPass
+
+    return KernelPackConstantsPass
+
+
 ALL_PASSES: dict[str, PassFactory] = {
     "array-decompose": _array_decompose,
     "array-simplify-views": _array_simplify_views,
     "array-to-block": _array_to_block,
     "block-apply": _block_apply,
+    "block-distribute": _block_distribute,
     "block-fuse": _block_fuse,
     "block-fuse-elementwise": _block_fuse_elementwise,
     "block-mask-remainders": _block_mask_remainders,
@@ -152,14 +165,16 @@ ALL_PASSES: dict[str, PassFactory] = {
     "kernel-fuse-sweeps": _kernel_fuse_sweeps,
     "kernel-hoist": _kernel_hoist,
     "kernel-scale-operands": _kernel_scale_operands,
+    "kernel-pack-constants": _kernel_pack_constants,
 }
 """Every known pass; a factory imports its pass's module when called."""
 
 PIPELINES: dict[str, str] = {
     "cpu": "array-decompose,array-to-block,block-shapes,block-fuse{extend=false},block-stabilize,"
-    "block-fuse-elementwise,block-to-kernel,kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps",
+    "block-fuse-elementwise,block-distribute,block-to-kernel,kernel-hoist,kernel-scale-operands,"
+    "kernel-fuse-sweeps,kernel-pack-constants",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
-    "kernel-fuse-sweeps",
+    "kernel-fuse-sweeps,kernel-pack-constants",
 }
 """The default pipelines, from arrays to kernels: one for each target, and what fusion is compared with."""
 

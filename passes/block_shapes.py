@@ -6,6 +6,7 @@ summed over, or runs along the columns of a result, is cut where a plane of that
 would leave the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of
 an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
 written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
+Rows that do not come out even in blocks of `ROWS` get other ones, if workers then wait less for each other.
 
 Under a causal mask the loop over the keys ends with the block of rows, so that what is computed in vain lies
 in a triangle above the diagonal: fewer rows (`CAUSAL_ROWS`) make it smaller, and the keys are never whole.
@@ -37,6 +38,10 @@ COLUMNS = 256
 CHAINED = 128
 CAUSAL_ROWS = 32
 WHOLE = "whole"
+VECTOR = 16
+"""Rows that are computed together, whether they exist or not."""
+TEAMS = (2, 4)
+"""Numbers of workers that blocks of rows should be fair to; with many blocks, all are."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +101,50 @@ def _shaped(
         return dim.with_block_size(int(wanted))
     if dim.is_batch or dim.block_size is not None or dim.is_whole:
         return dim
-    size = ROWS if name in roles.rows else CHAINED if name in roles.chained else COLUMNS
     extent = dim.static_extent
     if name in roles.causal_rows:
-        size = CAUSAL_ROWS
-    elif name in roles.causal_columns:
+        return dim.with_block_size(CAUSAL_ROWS)
+    if name in roles.causal_columns:
         return dim.with_block_size(COLUMNS if extent is None else min(COLUMNS, extent))
+    size = CHAINED if name in roles.chained else COLUMNS if extent is None else even_columns(extent)
+    if name in roles.rows:
+        size = ROWS if extent is None or extent <= COLUMNS or roles.chained else even_rows(extent)
     if extent is not None and extent <= COLUMNS and name not in roles.rows:
         return block.DimAttr(extent, 0, Blocking.Whole)
     return dim.with_block_size(size)
+
+
+def even_columns(extent: int) -> int:
+    """The block size for so many columns: about `COLUMNS`, but with no short block at the end."""
+    parts, rest = divmod(extent, COLUMNS)
+    if not 0 < rest < COLUMNS // 4 or parts == 0:
+        return COLUMNS
+    if extent > parts * COLUMNS * 9 // 8:
+        parts += 1
+    return -(-extent // (8 * parts)) * 8
+
+
+def even_rows(extent: int) -> int:
+    """The block size for so many rows: `ROWS`, or what leaves workers idle for less of the time by 5 %.
+
+    Workers take block after block: the last, shorter ones are taken by whoever is ready first.
+    """
+
+    def idle(size: int) -> float:
+        """How much longer the longest worker takes than if all took as long, for the teams on average."""
+        vectors = [-(-min(size, extent - start) // VECTOR) for start in range(0, extent, size)]
+        total = 0.0
+        for team in TEAMS:
+            busy = [0] * team
+            for block_ in vectors:
+                busy[busy.index(min(busy))] += block_
+            total += max(busy) * team / sum(vectors) - 1
+        return total / len(TEAMS)
+
+    if extent > ROWS * 8 * max(TEAMS):
+        return ROWS
+    best = min((48, 64, 80, 96), key=idle)
+    return best if idle(best) < idle(ROWS) - 0.05 else ROWS
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType, UnitAttr
@@ -30,7 +31,7 @@ from .block_interpreter import Counts
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
-from .memory import allocate
+from .memory import allocate, allocate_on_large_pages
 from .scalar_semantics import Array, numpy_dtype
 from .shared_objects import compile_shared_object, load_shared_object, native_directory
 from .threads import thread_count
@@ -162,6 +163,8 @@ class Executable:
         """The program as kernels."""
         self.function = select_function(self.module, options.entry)
         self._plan: Plan = plan_of(self.module, self.function)
+        self._specialised: dict[frozenset[str], Executable] = {}
+        self._lock = Lock()
         # Once, for a program's attributes take longer to read than a small kernel takes to run.
         self._argument_names = tuple(argument.name for argument in arguments_of(self.function))
 
@@ -213,8 +216,10 @@ class Executable:
     def prepare(self, *, threads: int | None = None, **constants: object) -> Prepared:
         """Bind arguments that are the same in every call, such as weights, by name.
 
-        What depends on them alone is computed now, once: weights folded into each other (see `constants` of
-        `compile_program`), reshaped or converted. The arrays must not change afterwards. Raises InputError.
+        What depends on them alone is computed now, once: weights folded into each other, reshaped, converted,
+        and packed in the order in which contractions read them. The first time that arguments are bound which
+        were not declared `constants` when the program was compiled, it is compiled once more, with them. The
+        arrays must not change afterwards. Raises InputError, and MemoryError.
         """
         names = self.argument_names
         for name in constants:
@@ -223,7 +228,21 @@ class Executable:
                 raise InputError(
                     f"'{self.function.sym_name.data}' has no argument '{name}'; there are: {known}"
                 )
-        return Prepared(self, self._views(constants), thread_count(threads))
+        executable = self._with_constants(constants)
+        return Prepared(executable, executable._views(constants), thread_count(threads))
+
+    def _with_constants(self, names: Collection[str]) -> Executable:
+        """The same program, compiled with these arguments declared constant as well."""
+        declared = declared_constants(select_function(self.library.given, self._options.entry))
+        wanted = frozenset((*names, *declared))
+        if wanted == declared or self.library.blocks is None:
+            return self
+        with self._lock:
+            if wanted not in self._specialised:
+                program = parse(self._text)
+                declare_constants(select_function(program, self._options.entry), sorted(wanted))
+                self._specialised[wanted] = Executable(program, self._options, self._callbacks)
+            return self._specialised[wanted]
 
     def _run(
         self,
@@ -312,6 +331,17 @@ def _tensor(type: Attribute) -> TensorType[Attribute]:
     return cast("TensorType[Attribute]", type)
 
 
+def _new_array(label: str, shape: Sequence[int], tensor: TensorType[Attribute]) -> ArrayView:
+    """A new array, in the layout of a tensor's type. Raises InputError where it is too large."""
+    dtype = numpy_dtype(tensor.element_type, False)
+    layout = tensor.encoding
+    if not isinstance(layout, kernel.PackedAttr):
+        return view_of(allocate(label, shape, dtype), label)
+    memory = allocate_on_large_pages(label, [layout.elements(shape)], dtype)
+    # Only kernels look into it, which know the layout.
+    return replace(view_of(memory, label), shape=tuple(shape), strides=(0,) * len(shape))
+
+
 @dataclass
 class _Call:
     """One run of an executable."""
@@ -330,6 +360,7 @@ class _Call:
         values = dict(self.inputs)
         extents = self._extents(values)
         found: dict[SSAValue, ArrayView] = {}
+        done: set[Operation] = set()
         for step in self.executable._plan.steps:  # pyright: ignore[reportPrivateUsage]
             op = step.op if isinstance(step, Launch) else step
             if not op.operands or any(value not in values for value in op.operands):
@@ -338,7 +369,13 @@ class _Call:
                 self._launch(step, values, {}, extents)
             else:
                 self._evaluate(step, values)
+            done.add(op)
             found.update((result, values[result]) for result in op.results)
+        results = self.executable._plan.results  # pyright: ignore[reportPrivateUsage]
+        for value, view in found.items():
+            # What only other constants are made from, such as a weight before it is packed, is given back.
+            if value not in results and all(use.operation in done for use in value.uses):
+                found[value] = replace(view, pointer=0, shape=(0,), strides=(1,), owner=None)
         return found
 
     def _extents(self, values: Mapping[SSAValue, ArrayView]) -> Extents:
@@ -354,7 +391,8 @@ class _Call:
     def run(self) -> list[Array]:
         plan = self.executable._plan  # pyright: ignore[reportPrivateUsage]
         self.given += (*self.inputs.values(), *self.known.values())
-        values: dict[SSAValue, ArrayView] = {**self.inputs, **self.known}
+        kept = {value: view for value, view in self.known.items() if view.owner is not None}
+        values: dict[SSAValue, ArrayView] = {**self.inputs, **kept}
         targets: dict[SSAValue, ArrayView] = {}
         if self.outputs is not None:
             refuse_overlap(self.outputs, list(self.inputs.values()))
@@ -393,8 +431,7 @@ class _Call:
             if target is not None and list(target.shape) != shape:
                 raise InputError(f"{target.label} has shape {list(target.shape)}, expected {shape}")
             if target is None:
-                dtype = numpy_dtype(_tensor(result.type).element_type, False)
-                target = view_of(allocate(label, shape, dtype), label)
+                target = _new_array(label, shape, _tensor(result.type))
             values[result] = target
             arrays.append(target)
         strides = [(Index * max(1, len(view.strides)))(*view.strides) for view in arrays]
@@ -450,7 +487,8 @@ def compile_program(
     of which a program on blocks or kernels gets those that it has not gone through. With `use_cache=False`
     the C++ is compiled for this process alone. `callbacks` are the functions that `array.custom` calls.
     `constants` names arguments that are the same in every call (as the attribute `bb.constant` on them does):
-    what depends on them alone gets kernels of its own, which `Executable.prepare` runs once.
+    what depends on them alone gets kernels of its own, which `Executable.prepare` runs once, and a call
+    without it every time.
 
     Raises InputError (no such function or target), PipelineError (passes that are unknown, or that leave
     something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and what the
@@ -463,6 +501,14 @@ def compile_program(
         program = program.clone()
         declare_constants(select_function(program, entry), constants)
     return Executable(program, CompileOptions(entry, pipeline, (), use_cache), callbacks)
+
+
+def declared_constants(function: FuncOp) -> frozenset[str]:
+    """The names of the arguments of a function that are declared constant."""
+    if function.arg_attrs is None:
+        return frozenset()
+    arguments = zip(arguments_of(function), function.arg_attrs, strict=True)
+    return frozenset(argument.name for argument, attributes in arguments if CONSTANT in attributes.data)
 
 
 def declare_constants(function: FuncOp, names: Sequence[str]) -> None:

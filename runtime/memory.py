@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import mmap
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,9 @@ ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
 
 LARGEST_OFFSET = 2**63 - 1
+
+_LARGE_PAGE = 2**21
+"""Bytes: the address of a large page is a multiple of that."""
 
 _ALWAYS = 2**24
 """Bytes that are allocated without asking the system, which takes longer than a small program."""
@@ -95,4 +100,27 @@ def allocate(label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     except (MemoryError, ValueError) as error:
         raise InputError(f"{label} of shape {list(shape)} needs {binary_size(count)}: too much") from error
     start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + count].view(dtype).reshape(tuple(shape))
+
+
+def allocate_on_large_pages(label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """A new array, zero, in row-major order, for data that is streamed: on large pages where the system has
+    them and the array is worth it, else as `allocate` gives it.
+
+    Raises InputError, naming `label`, where it is too large.
+    """
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)
+    count = checked_bytes(label, shape, dtype.itemsize)
+    if advice is None or count < _LARGE_PAGE:
+        array = allocate(label, shape, dtype)
+        array.fill(0)
+        return array
+    try:
+        memory = mmap.mmap(-1, count + _LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, ValueError, OverflowError) as error:
+        raise InputError(f"{label} of shape {list(shape)} needs {binary_size(count)}: too much") from error
+    with contextlib.suppress(OSError):  # a kernel without large pages
+        memory.madvise(advice)
+    raw = np.frombuffer(memory, np.uint8)
+    start = -raw.ctypes.data % _LARGE_PAGE
     return raw[start : start + count].view(dtype).reshape(tuple(shape))

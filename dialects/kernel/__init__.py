@@ -23,9 +23,10 @@ from .compute import (
     YieldOp,
     scalar_block,
 )
-from .effects import readers, tiles_read, tiles_written, writers
+from .effects import filled_contraction, loop_from_zero, readers, tiles_read, tiles_written, writers
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
+    ONCE,
     ForOp,
     FuncOp,
     LaunchOp,
@@ -35,7 +36,7 @@ from .structure import (
     kernels_of,
     region_of,
 )
-from .types import ArrayType, CursorType, Lanes, LanesAttr, Space, SpaceAttr, TileType
+from .types import ArrayType, CursorType, Lanes, LanesAttr, PackedAttr, Space, SpaceAttr, TileType
 
 KernelDialect = Dialect(
     "kernel",
@@ -56,10 +57,11 @@ KernelDialect = Dialect(
         QuantityOp,
         YieldOp,
     ],
-    [ArrayType, CursorType, TileType, SpaceAttr, LanesAttr, OutputAttr, QuantityAttr],
+    [ArrayType, CursorType, TileType, SpaceAttr, LanesAttr, PackedAttr, OutputAttr, QuantityAttr],
 )
 
 __all__ = [
+    "ONCE",
     "ArrayType",
     "BufferOp",
     "ContractOp",
@@ -76,6 +78,7 @@ __all__ = [
     "MoveOp",
     "Output",
     "OutputAttr",
+    "PackedAttr",
     "ParallelOp",
     "Quantity",
     "QuantityAttr",
@@ -88,8 +91,10 @@ __all__ = [
     "TileType",
     "YieldOp",
     "enclosing_loop",
+    "filled_contraction",
     "is_input",
     "kernels_of",
+    "loop_from_zero",
     "readers",
     "region_of",
     "scalar_block",

@@ -54,7 +54,7 @@ from ..block.syntax import (
 from ..scalar import is_float, verify_scalar_region
 from .storage import CursorOp
 from .structure import enclosing_loop, is_input, require_axes
-from .types import CursorType, TileType
+from .types import CursorType, PackedAttr, TileType
 
 
 def _item(op: IRDLOperation, value: SSAValue) -> TileType | CursorType:
@@ -67,6 +67,11 @@ def _tile(op: IRDLOperation, value: SSAValue) -> TileType:
     if not isinstance(value.type, TileType):
         raise VerifyException(f"{op.name}: expected a tile, got {value.type}")
     return value.type
+
+
+def _layout(value: SSAValue) -> PackedAttr | None:
+    """The layout of the array that an operand is a block of, if it is packed."""
+    return value.owner.packed if isinstance(value.owner, CursorOp) else None
 
 
 class _MoveOp(IRDLOperation):
@@ -115,6 +120,8 @@ class LoadOp(_MoveOp):
         if not isinstance(self.source.type, CursorType):
             raise VerifyException(f"kernel.load: expected a cursor to load from, got {self.source.type}")
         self.verify_same_dims()
+        if _layout(self.source) is not None:
+            raise VerifyException("kernel.load: only contractions read a packed array")
 
 
 @irdl_op_definition
@@ -198,9 +205,9 @@ class ContractOp(IRDLOperation):
     """acc<M,N> = a<M,K> · b<N,K>ᵀ: `kernel.contract %acc, %a, %b : …`; with `accumulate`, acc += a·bᵀ; with
     `scale %c`, acc = diag(c)·acc + a·bᵀ.
 
-    A cursor as an operand is read where it lies. With `multiply bf16` or `multiply f16` a target may round
-    the operands to that type before it multiplies, as matrix units of 16 bits do; sums are in the
-    accumulator's type.
+    A cursor as an operand is read where it lies; b may be a block of a packed array. With `multiply bf16` or
+    `multiply f16` a target may round the operands to that type before it multiplies, as matrix units of 16
+    bits do; sums are in the accumulator's type.
     """
 
     name = "kernel.contract"
@@ -242,6 +249,8 @@ class ContractOp(IRDLOperation):
             raise VerifyException(
                 f"kernel.contract: the accumulator must be over {a.dims[0]} and {b.dims[0]}, got {acc}"
             )
+        if _layout(self.lhs) is not None:
+            raise VerifyException("kernel.contract: only the right operand may be packed")
         if self.scale is not None:
             scale = _tile(self, self.scale)
             if scale.dims != acc.dims[:1]:

@@ -15,7 +15,7 @@ from ..block.dims import require_declared
 from ..block.syntax import parse_attributes, parse_axes, print_attributes, print_axes
 from ..block.types import AxesAttr, axes_attr
 from .structure import enclosing_loop, require_axes
-from .types import ArrayType, CursorType, TileType
+from .types import ArrayType, CursorType, PackedAttr, TileType
 
 
 @irdl_op_definition
@@ -94,6 +94,26 @@ class CursorOp(IRDLOperation):
             pinned = dim in self.first_dims or dim in self.here_dims
             if dims and not pinned and not dims[dim].is_whole and enclosing_loop(self, dim) is None:
                 raise VerifyException(f"kernel.cursor: no enclosing loop iterates over {dim}")
+        if array.packed is not None:
+            self._verify_packed(array.packed, cursor)
+
+    def _verify_packed(self, layout: PackedAttr, cursor: CursorType) -> None:
+        """Require that a packed matrix is looked at block by block, in the blocks that it is packed in."""
+        if self.axis_dims != [[dim] for dim in cursor.dims] or self.first_dims or self.here_dims:
+            raise VerifyException("kernel.cursor: a packed array is read along its own axes, block by block")
+        dims = require_declared(self, cursor.dims)
+        for name, size in zip(cursor.dims, layout.block, strict=True):
+            own = dims[name].static_extent if name in dims and dims[name].is_whole else None
+            if name in dims and size != (dims[name].block_size if own is None else own):
+                raise VerifyException(
+                    f"kernel.cursor: the array is packed in other blocks of {name}, of {size}"
+                )
+
+    @property
+    def packed(self) -> PackedAttr | None:
+        """The layout of the array, if it is packed."""
+        assert isinstance(self.array.type, ArrayType)
+        return self.array.type.packed
 
     @classmethod
     def parse(cls, parser: Parser) -> CursorOp:

@@ -35,6 +35,9 @@ from ..block.syntax import parse_attributes, parse_axes, parse_types_of, print_a
 from ..block.types import AxesAttr, axes_attr
 from .types import ArrayType
 
+ONCE = "bb.once"
+"""Attribute of a launch whose operands are the same in every call."""
+
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
@@ -114,6 +117,15 @@ class FuncOp(IRDLOperation):
         print_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+    @property
+    def packs(self) -> bool:
+        """Whether it does nothing but give matrices the layout that another kernel reads them in."""
+        arguments = self.body.block.args
+        results = arguments[len(arguments) - self.output_count :]
+        return bool(results) and all(
+            isinstance(result.type, ArrayType) and result.type.packed is not None for result in results
+        )
 
 
 def is_input(array: SSAValue) -> bool:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntAttr,
     IntegerType,
+    NoneAttr,
     StringAttr,
     TensorType,
 )
@@ -61,26 +62,96 @@ def _check_element_type(what: str, element_type: Attribute) -> None:
 
 
 @irdl_attr_definition
+class PackedAttr(ParametrizedAttribute):
+    """The layout of a matrix [R, K] that contractions read block by block: `#kernel.packed<[256, 128] by 6>`.
+
+    Blocks of 256 x 128 elements follow each other in row-major order. In a block the rows go in groups of 6;
+    each group is contiguous, k after k: element (r, k) of a block is at ((r / 6) * 128 + k) * 6 + r % 6. What
+    is missing at the ends of R, K and the last group is zero.
+    """
+
+    name = "kernel.packed"
+    rows: IntAttr = param_def()
+    columns: IntAttr = param_def()
+    group: IntAttr = param_def()
+
+    def __init__(self, rows: int, columns: int, group: int):
+        super().__init__(IntAttr(rows), IntAttr(columns), IntAttr(group))
+
+    def verify(self) -> None:
+        if min(self.rows.data, self.columns.data, self.group.data) < 1:
+            raise VerifyException(f"{self.name}: expected positive sizes of blocks and groups")
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of a block."""
+        return self.rows.data, self.columns.data
+
+    @property
+    def elements_of_block(self) -> int:
+        """How many elements a block takes."""
+        rows, columns = self.block
+        return -(-rows // self.group.data) * self.group.data * columns
+
+    def elements(self, shape: Sequence[int]) -> int:
+        """How many elements a matrix of that shape takes."""
+        rows, columns = (-(-extent // size) for extent, size in zip(shape, self.block, strict=True))
+        return rows * columns * self.elements_of_block
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            block = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False)
+            )
+            parser.parse_keyword("by")
+            group = parser.parse_integer(allow_boolean=False)
+        if len(block) != 2:
+            parser.raise_error(f"expected rows and columns of a block, got {len(block)} numbers")
+        return [IntAttr(number) for number in (*block, group)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        rows, columns = self.block
+        with printer.in_angle_brackets():
+            printer.print_string(f"[{rows}, {columns}] by {self.group.data}")
+
+
+@irdl_attr_definition
 class ArrayType(ParametrizedAttribute, TypeAttribute):
-    """An array in global memory with strides that are known at launch: `!kernel.array<200x?xf32>`."""
+    """An array in global memory with strides that are known at launch: `!kernel.array<200x?xf32>`, or a
+    matrix with another layout: `!kernel.array<200x?xf32, #kernel.packed<[64, 128] by 6>>`.
+    """
 
     name = "kernel.array"
     shape: ArrayAttr[IntAttr] = param_def()
     element_type: Attribute = param_def()
+    layout: PackedAttr | NoneAttr = param_def()
 
-    def __init__(self, shape: Sequence[int], element_type: Attribute):
-        super().__init__(ArrayAttr([IntAttr(extent) for extent in shape]), element_type)
+    def __init__(self, shape: Sequence[int], element_type: Attribute, layout: PackedAttr | None = None):
+        super().__init__(ArrayAttr([IntAttr(extent) for extent in shape]), element_type, layout or NoneAttr())
 
     @classmethod
     def of(cls, tensor: TensorType[Attribute]) -> ArrayType:
-        """The array that holds a tensor."""
-        return cls([UNKNOWN if extent < 0 else extent for extent in tensor.get_shape()], tensor.element_type)
+        """The array that holds a tensor, in the layout that is the tensor's encoding."""
+        shape = [UNKNOWN if extent < 0 else extent for extent in tensor.get_shape()]
+        return cls(
+            shape,
+            tensor.element_type,
+            tensor.encoding if isinstance(tensor.encoding, PackedAttr) else None,
+        )
 
     def verify(self) -> None:
         for extent in self.shape:
             if extent.data < 0 and extent.data != UNKNOWN:
                 raise VerifyException(f"{self.name}: an extent must not be negative, got {extent.data}")
         _check_element_type(self.name, self.element_type)
+        if self.packed is not None and len(self.shape) != 2:
+            raise VerifyException(f"{self.name}: only a matrix can be packed")
+
+    @property
+    def packed(self) -> PackedAttr | None:
+        """The layout, if the array is no plain one."""
+        return self.layout if isinstance(self.layout, PackedAttr) else None
 
     @property
     def extents(self) -> tuple[int | None, ...]:
@@ -89,15 +160,21 @@ class ArrayType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        layout: Attribute = NoneAttr()
         with parser.in_angle_brackets():
             shape, element_type = parser.parse_ranked_shape()
-        return ArrayAttr([IntAttr(UNKNOWN if n < 0 else n) for n in shape]), element_type
+            if parser.parse_optional_punctuation(",") is not None:
+                layout = parser.parse_attribute()
+        return ArrayAttr([IntAttr(UNKNOWN if n < 0 else n) for n in shape]), element_type, layout
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             for extent in self.extents:
                 printer.print_string(f"{'?' if extent is None else extent}x")
             printer.print_attribute(self.element_type)
+            if self.packed is not None:
+                printer.print_string(", ")
+                printer.print_attribute(self.packed)
 
 
 _ELEMENT_TYPES: dict[str, Attribute] = {

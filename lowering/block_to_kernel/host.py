@@ -24,9 +24,6 @@ from .products import Products
 
 Axes = tuple[tuple[str, ...], ...]
 
-ONCE = "bb.once"
-"""Attribute of a launch whose operands are the same in every call."""
-
 
 @dataclass(frozen=True)
 class _Stored:
@@ -232,7 +229,7 @@ class _HostLowering:
         launch = kernel.LaunchOp(name, kernel_inputs, [axes for _, axes in results], types)
         launch.location = ops[-1].location
         if all(PROLOGUE in each.attributes for each in ops):
-            launch.attributes[ONCE] = UnitAttr()
+            launch.attributes[kernel.ONCE] = UnitAttr()
         body.add_op(launch)
         for (value, axes), result in zip(results, launch.results_, strict=True):
             result.name_hint = self._hint(value)

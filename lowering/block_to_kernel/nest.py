@@ -132,21 +132,24 @@ class NestLowering:
         item = op.source.type
         assert isinstance(item, block.ItemType)
         cursor = self._cursor(self.places[op.source][0], item, into, op.result.name_hint)
-        if self._is_read_in_place(op.result):
+        if self._is_read_in_place(op.result, self.places[op.source][0]):
             self._tile_of[op.result] = cursor
             return
         into.add_op(kernel.LoadOp(self._new_tile(op.result), cursor))
 
-    def _is_read_in_place(self, value: SSAValue) -> bool:
-        """Whether only contractions read a loaded block, element by element."""
+    def _is_read_in_place(self, value: SSAValue, place: Place) -> bool:
+        """Whether only contractions read a loaded block: element by element, or along the lanes of a
+        buffer.
+        """
         if not is_block(value) or not value.uses:
             return False
+        rows = self.layouts.orientation is Lanes.Rows
+        along = rows and isinstance(place.array.owner, kernel.BufferOp)
         for use in value.uses:
             user = use.operation
             if not isinstance(user, block.DotOp) or user.lhs is user.rhs:
                 return False
-            broadcast = user.rhs if self.layouts.orientation is Lanes.Rows else user.lhs
-            if value is not broadcast and self.layouts.orientation is Lanes.Rows:
+            if rows and value is not user.rhs and not along:
                 return False
         return isinstance(block.element_type_of(value.type), Float64Type) == self.double
 
@@ -165,7 +168,9 @@ class NestLowering:
         item = type.item if isinstance(type, block.ListType) else type
         assert isinstance(item, block.ItemType)
         outer = [dim for dim in nest if dim not in item.dims]
-        axes = [*outer, *item.dims]
+        # The axis along the lanes last, so that tiles are copied as they are, and contractions read in place.
+        turned = len(item.dims) == 2 and self.layouts.orientation is Lanes.Rows
+        axes = [*outer, *(reversed(item.dims) if turned else item.dims)]
         here = [dim for dim in item.dims if dim not in nest and not self.dims[dim].is_whole]
         op = kernel.BufferOp(axes, item.element_type, here, outer)
         self._reserve(op)

@@ -83,7 +83,7 @@ class KernelEmitter:
         element = storage_type(type.element_type)
         const = "const " if index < first_output else ""
         lines = [f"{const}{element}* const {name} = ({const}{element}*)arrays[{index}].data;"]
-        strides = tuple(f"{name}{suffix}" for suffix in suffixes)
+        strides = () if type.packed is not None else tuple(f"{name}{suffix}" for suffix in suffixes)
         if strides:
             values = ", ".join(
                 f"{stride} = arrays[{index}].strides[{axis}]" for axis, stride in enumerate(strides)
@@ -192,7 +192,7 @@ class KernelEmitter:
             else:
                 lengths.append(dim.extent)
         if lengths:
-            lengths[-1] = f"bb::round_up({lengths[-1]}, bb::W<T>)"
+            lengths[-1] = f"bb::plane_ld<T>({lengths[-1]})"
         strides = [" * ".join(lengths[axis + 1 :]) or "1" for axis in range(len(lengths))]
         return strides, " * ".join(lengths) or "1"
 
@@ -228,6 +228,8 @@ class KernelEmitter:
             case kernel.MoveOp():
                 return self._move(op)
             case kernel.FillOp():
+                if kernel.filled_contraction(op) is not None:
+                    return []
                 plane = self.planes[op.tile]
                 outer, lanes = self._valid(plane.type)
                 value = number(op.number, self.double)
@@ -265,9 +267,9 @@ class KernelEmitter:
     def _cursor(self, op: kernel.CursorOp) -> list[str]:
         window = window_of(op, self.arrays[op.array], self.dims)
         name = self.names.claim(op.result.name_hint or "block")
-        self.windows[op.result] = Window(name, window.strides, window.widths)
+        self.windows[op.result] = Window(name, window.strides, window.widths, window.packed)
         lines = [f"auto* const {name} = {window.pointer};"]
-        if self.counting and not isinstance(op.array.owner, kernel.BufferOp):
+        if self.counting and not isinstance(op.array.owner, kernel.BufferOp) and not self.function.packs:
             item = op.result.type
             assert isinstance(item, kernel.CursorType)
             elements = " * ".join(window.widths) or "1"
@@ -298,6 +300,8 @@ class KernelEmitter:
     def _store(self, op: kernel.StoreOp) -> list[str]:
         plane, window = self.planes[op.source], self.windows[op.target]
         element = self._element_of(op.target)
+        if window.packed is not None:
+            return self._pack(op, plane, window, window.packed)
         if not plane.type.dims:
             return [f"*({window.pointer}) = bb::cast<{element}>(*{plane.pointer});"]
         if len(plane.type.dims) == 1:
@@ -323,6 +327,16 @@ class KernelEmitter:
         rows, columns = pair
         return (columns, rows) if type.rows_in_lanes else (rows, columns)
 
+    def _pack(self, op: kernel.StoreOp, plane: Plane, window: Window, layout: kernel.PackedAttr) -> list[str]:
+        if not plane.type.rows_in_lanes:
+            raise OpError(op, "has no form on a CPU: a tile is packed from its rows in lanes")
+        block_ = ", ".join(map(str, (*layout.block, layout.group.data)))
+        rows, columns = window.widths
+        return [
+            f"bb::store_packed<T>({window.pointer}, {block_}, {plane.pointer}, {plane.stride}, "
+            f"{rows}, {columns});"
+        ]
+
     def _move(self, op: kernel.MoveOp) -> list[str]:
         target, source = self.planes[op.target], self.planes[op.source]
         outer, lanes = self._valid(source.type)
@@ -342,12 +356,28 @@ class KernelEmitter:
         mode = (
             "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
         )
+        if (loop := kernel.loop_from_zero(op)) is not None:
+            mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
         scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
-        if accumulator.type.rows_in_lanes:
+        packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
+        if packed and accumulator.type.rows_in_lanes:
+            vectors, (_, stride) = self._operand(op.lhs)
+            call = (
+                f"bb::contract_packed({accumulator.pointer}, {accumulator.stride}, {packed}, "
+                f"{vectors}, {stride}, {columns}, bb::round_up({rows}, bb::W<T>), {summed}, {mode}{scale})"
+            )
+        elif packed:
+            left, (left_row, left_sum) = self._operand(op.lhs)
+            call = (
+                f"bb::contract_panels({accumulator.pointer}, {accumulator.stride}, "
+                f"{left}, {left_row}, {left_sum}, {packed}, {rows}, {columns}, {summed}, {mode}{scale})"
+            )
+        elif accumulator.type.rows_in_lanes:
             broadcast, (by_row, by_sum) = self._operand(op.rhs)
             vectors, (_, stride) = self._operand(op.lhs)
             in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
             function = "contract_bf16" if in_bf16 else "contract"
+            rows = f"bb::round_up({rows}, bb::W<T>)"  # scratch memory, which has room for whole vectors
             call = (
                 f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
                 f"{broadcast}, {by_row}, {by_sum}, {vectors}, {stride}, "
@@ -362,6 +392,14 @@ class KernelEmitter:
                 f"{rows}, {columns}, {summed}, {mode}{scale})"
             )
         return [f"if ({call}) {OUT_OF_MEMORY}"]
+
+    def _packed_operand(self, value: SSAValue) -> str:
+        """A block of a packed array, its groups of rows, and their distance; empty for a plain array."""
+        window = self.windows[value]
+        if window.packed is None:
+            return ""
+        group = window.packed.group.data
+        return f"{window.pointer}, {group}, {group * window.packed.block[1]}"
 
     def _operand(self, value: SSAValue) -> tuple[str, tuple[str, str]]:
         """Where an operand lies, and its strides along rows and columns."""

@@ -124,17 +124,23 @@ class Array:
 
 @dataclass(frozen=True)
 class Window:
-    """The block at hand of an array: a pointer to its first element; stride and width of each axis."""
+    """The block at hand of an array: a pointer to its first element; stride and width of each axis.
+
+    A block of a packed array has no strides.
+    """
 
     pointer: str
     strides: tuple[str, ...]
     widths: tuple[str, ...]
+    packed: kernel.PackedAttr | None = None
 
 
 def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, DimNames]) -> Window:
     """What a cursor sees: the pointer is an expression."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
+    if cursor.packed is not None:
+        return _packed_window(cursor.packed, item.dims, array, dims)
     strides: dict[str, str] = {}
     offsets: list[str] = []
     for axis, stride in zip(cursor.axis_dims, array.strides, strict=True):
@@ -147,6 +153,17 @@ def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, DimNames
     widths = [_width(cursor, name, dims) for name in item.dims]
     return Window(
         " + ".join([array.pointer, *offsets]), tuple(strides[name] for name in item.dims), tuple(widths)
+    )
+
+
+def _packed_window(
+    layout: kernel.PackedAttr, item: Sequence[str], array: Array, dims: Mapping[str, DimNames]
+) -> Window:
+    rows, columns = (dims[name] for name in item)
+    numbers = ["0" if dim.declared.is_whole else dim.number for dim in (rows, columns)]
+    number = f"{numbers[0]} * {columns.trips} + {numbers[1]}"
+    return Window(
+        f"{array.pointer} + ({number}) * {layout.elements_of_block}", (), (rows.width, columns.width), layout
     )
 
 

@@ -2,7 +2,9 @@
 // contract_*.cpp.
 //
 // for pieces of k (KC), blocks of rows (MC), panels of up to max_vectors vectors of lanes:
-//   a panel of B (KC x P <= 2/3 of L1) stays in L1 while a block of A (MC x KC <= 1/2 of L2) streams by.
+//   a panel of B (KC x P <= 2 L1) stays in L1 and L2 while a block of A (MC x KC <= 1/2 of L2) streams by. A register
+//   tile reads its panel in order, which the second cache keeps up with; short pieces would read and write C more
+//   often, which costs more.
 #pragma once
 #include <algorithm>
 #include <bb/plane.hpp>
@@ -32,6 +34,12 @@ const Caches& caches() {
 // The largest size of nearly equal parts of n, none above `most`, a multiple of `unit`.
 idx part(idx n, idx most, idx unit) { return n <= most ? n : round_up(ceil_div(n, ceil_div(n, most)), unit); }
 
+// The largest KC for a panel of so many lanes.
+template <class T>
+idx longest_piece(idx lanes) {
+  return std::max<idx>(16, std::min(caches().l1 * 2, caches().l2 / 4) / (lanes * (idx)sizeof(T)) / 4 * 4);
+}
+
 template <class T, class S>
 Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes,
                        idx K, Mode mode, const T* scale) {
@@ -52,7 +60,7 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
              rows = pack_a || ak == 1;
   const idx vectors = ceil_div(lanes, w), panels = ceil_div(vectors, max_vectors);
   const idx widest = ceil_div(vectors, panels) * w;
-  const idx KC = part(K, std::max<idx>(16, caches().l1 * 2 / 3 / (widest * (idx)sizeof(T)) / 4 * 4), 4);
+  const idx KC = part(K, longest_piece<T>(widest), 4);
   const idx MC = part(M, std::max<idx>(64, caches().l2 / 2 / (KC * (idx)sizeof(T))), 24);
   // Rows of B at a large power of two of bytes fall into few sets of L1; copying pays from some rows of A on.
   const bool far = ldb > max_vectors * w && ldb * (idx)sizeof(T) % 512 == 0;

@@ -88,6 +88,11 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
       if constexpr (MR > 4) prefetch<2>(line + 4 * lda);
       next += 4 * sizeof(T);
     }
+    // In groups of rows (or where all columns of A lie in one line) these steps of the next tile.
+    if constexpr (!ROWS && MR > 2) {
+      BB_UNROLL for (int u = 0; u < 4; u++) prefetch<2>(next + u * lda);
+      next += 4 * lda;
+    }
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }
   for (; k > 0; k--) step();

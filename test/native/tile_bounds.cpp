@@ -123,6 +123,38 @@ void few(bool at_end) {
       }
   }
 }
+// A block in groups of rows, and contractions that read it: of `valid` rows and columns of those that it has room
+// for.
+template <class T>
+void packed(bool at_end) {
+  for (int trial = 0; trial < 60; trial++) {
+    const bool panels = trial % 2;
+    const idx group = panels ? 2 * W<T> : 1 + random(6), R = 1 + random(40), K = 1 + random(30);
+    const idx rows = R + random(9), columns = K + random(9), ld = round_up(R, W<T>), M = 1 + random(9);
+    Guarded<T> x(K * ld, at_end), d(round_up(rows, group) * columns, at_end);
+    for (idx k = 0; k < K; k++)
+      for (idx r = 0; r < ld; r++) x.data[k * ld + r] = number<T>();
+    store_packed<T>(d.data, rows, columns, group, x.data, ld, R, K);
+    for (idx r = 0; r < round_up(rows, group); r++)
+      for (idx k = 0; k < columns; k++) {
+        const T want = r < R && k < K ? x.data[k * ld + r] : T(0);
+        check(d.data[(r / group * columns + k) * group + r % group] == want, "store_packed", R, K, group);
+      }
+    const idx lanes = panels ? 0 : 1 + random(5 * W<T>), ldb = panels ? K : round_up(lanes, W<T>);
+    const idx outer = panels ? M : R, ldc = panels ? ld : ldb;
+    Guarded<T> b(panels ? M * K : K * ldb, at_end), c(outer * ldc, at_end);
+    for (idx i = 0; i < (panels ? M * K : K * ldb); i++) b.data[i] = number<T>();
+    if (panels) contract_panels(c.data, ldc, b.data, K, d.data, group, group * columns, M, R, K);
+    else contract_packed(c.data, ldc, d.data, group, group * columns, b.data, ldb, R, lanes, K);
+    for (idx o = 0; o < outer; o++)
+      for (idx l = 0; l < (panels ? R : lanes); l++) {
+        T sum = 0;
+        for (idx k = 0; k < K; k++)
+          sum += panels ? b.data[o * K + k] * x.data[k * ld + l] : x.data[k * ld + o] * b.data[k * ldb + l];
+        check(c.data[o * ldc + l] == sum, panels ? "contract_panels" : "contract_packed", R, K, group);
+      }
+  }
+}
 }  // namespace
 
 int main() {
@@ -140,6 +172,8 @@ int main() {
     few<float, float>(at_end);
     few<float, bf16>(at_end);
     few<double, double>(at_end);
+    packed<float>(at_end);
+    packed<double>(at_end);
   }
   std::atomic<idx> total{0};
   parallel_for(100, 2, [&](idx task, int) {

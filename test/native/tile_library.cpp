@@ -163,6 +163,25 @@ EXPORT void sweeps(float* sums, float* tops, float* row_sums, float* row_tops, f
                                    idx K, int mode) {                                                      \
     return contract_dot(C, ldc, A, lda, B, ldb, M, N, K, (Mode)mode);                                      \
   }
+#define PACK(T, tag, S, storage)                                                                             \
+  EXPORT void pack_##tag##_##storage(S* D, idx rows, idx columns, idx group, const T* X, idx ld, idx r, idx k) { \
+    store_packed<T>(D, rows, columns, group, X, ld, r, k);                                                   \
+  }                                                                                                          \
+  EXPORT int panels_##tag##_##storage(T* C, idx ldc, const T* A, idx lda, const S* B, idx group, idx stride,    \
+                                      idx M, idx N, idx K, int mode) {                                       \
+    return contract_panels(C, ldc, A, lda, B, group, stride, M, N, K, (Mode)mode);                           \
+  }
+#define PACKED(T, tag)                                                                                       \
+  EXPORT int packed_##tag(T* C, idx ldc, const T* A, idx group, idx stride, const T* B, idx ldb, idx M,         \
+                          idx lanes, idx K, int mode, const T* scale) {                                      \
+    return contract_packed(C, ldc, A, group, stride, B, ldb, M, lanes, K, (Mode)mode, scale);                \
+  }
+PACK(float, f32, float, float32)
+PACK(float, f32, bf16, bfloat16)
+PACK(float, f32, f16, float16)
+PACK(double, f64, double, float64)
+PACKED(float, f32)
+PACKED(double, f64)
 CONTRACT(float, f32, float, float32)
 CONTRACT(float, f32, bf16, bfloat16)
 CONTRACT(float, f32, f16, float16)

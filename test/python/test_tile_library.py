@@ -417,6 +417,56 @@ def test_contract_of_few_rows(library: Library, tag: str, storage: str):
             assert (np.abs(c[:, :n] - (wide_a @ wide_b + mode)) <= limit).all(), (form, m, n, k, mode)
 
 
+@pytest.mark.parametrize("tag", ["f32", "f64"])
+def test_contract_of_packed_rows(library: Library, tag: str):
+    rng = np.random.default_rng(9)
+    dtype, w = PLANE[tag], library.lanes[tag]
+    name = np.dtype(dtype).name
+    for trial in range(60):
+        m, lanes, k = (int(rng.integers(1, most)) for most in (60, 6 * w, 90))
+        if trial >= 56:
+            m, lanes, k = 130, 9 * w + 3, 700
+        group, mode = trial % 6 + 1, trial % 3
+        rows, columns = m + trial % 5, k + trial % 7
+        ld, ldb = -(-m // w) * w, -(-lanes // w) * w
+        x, b, c = aligned((k, ld), dtype), aligned((k, ldb), dtype), aligned((m, ldb), dtype)
+        scale, packed = aligned(ldb, dtype), aligned(-(-rows // group) * group * columns, dtype)
+        x[:], b[:], c[:] = rng.normal(size=x.shape), rng.normal(size=b.shape), rng.normal(size=c.shape)
+        scale[:], packed[:], b[:, lanes:] = rng.random(ldb), np.nan, np.nan
+        library(f"pack_{tag}_{name}", packed, rows, columns, group, x, ld, m, k)
+        old = c[:, :lanes].astype(np.float64) * [0.0, 1.0, scale[:lanes].astype(np.float64)][mode]
+        stride = group * columns
+        call = (c, ldb, packed, group, stride, b, ldb, m, lanes, k, ctypes.c_int(mode), scale)
+        assert library(f"packed_{tag}", *call) == 0
+        wide_a, wide_b = x.T[:m].astype(np.float64), b[:, :lanes].astype(np.float64)
+        error = np.abs(c[:, :lanes] - (wide_a @ wide_b + old))
+        assert (error <= bound(wide_a, wide_b, old, dtype)).all(), (m, lanes, k, group, mode)
+
+
+@pytest.mark.parametrize(
+    ("tag", "storage"), [("f32", "float32"), ("f32", "bfloat16"), ("f32", "float16"), ("f64", "float64")]
+)
+def test_contract_of_packed_columns(library: Library, tag: str, storage: str):
+    rng = np.random.default_rng(10)
+    dtype, w = PLANE[tag], library.lanes[tag]
+    for trial in range(60):
+        m, n, k = trial % 10 + 1, int(rng.integers(1, 130)), int(rng.integers(1, 130))
+        group, mode = w * (trial % 4 + 1), trial % 2
+        rows, columns = n + trial % 5, k + trial % 7
+        ldc, lda, ld = -(-n // w) * w, -(-k // w) * w, -(-n // w) * w
+        a, c, x = aligned((m, lda), dtype), aligned((m, ldc), dtype), aligned((k, ld), dtype)
+        packed = aligned(-(-rows // group) * group * columns, STORAGE[storage])
+        a[:], c[:] = rng.normal(size=a.shape), 1.0
+        a[:, k:] = np.nan
+        x[:] = rng.normal(size=x.shape).astype(STORAGE[storage])
+        library(f"pack_{tag}_{storage}", packed, rows, columns, group, x, ld, n, k)
+        call = (c, ldc, a, lda, packed, group, group * columns, m, n, k, ctypes.c_int(mode))
+        assert library(f"panels_{tag}_{storage}", *call) == 0
+        wide_a, wide_b = a[:, :k].astype(np.float64), x[:, :n].astype(np.float64)
+        limit = bound(wide_a, wide_b, np.ones((m, n)), dtype)
+        assert (np.abs(c[:, :n] - (wide_a @ wide_b + mode)) <= limit).all(), (m, n, k, group, mode)
+
+
 # ---- threads and memory
 
 

@@ -15,6 +15,10 @@
 //     rescale     C[m][l] = C[m][l] * scale[l] + sum: the rescale of online softmax. `scale` is a vector of
 //                 lanes, padded to a multiple of W<T>. 0 * inf is NaN: C must be finite where scale is 0.
 //
+// contract_packed(C, ldc, A, group, stride, B, ldb, M, lanes, K, mode = overwrite, scale = nullptr)
+//     contract() with the element (m, k) of A at A[m / group * stride + k * group + m % group], as store_packed() of
+//     plane.hpp writes it: constant operands, which are streamed as they lie. group <= 6.
+//
 // Few rows, columns in lanes: every element of B is read once, at memory speed, for groups of up to 8 rows of A
 // (more than 8 rows: every group reads B).
 // contract_rows(C, ldc, A, lda, B, ldb, M, N, K, mode = overwrite)
@@ -23,6 +27,10 @@
 //     C[m * ldc + n] (mode) sum_k A[m * lda + k] * B[n * ldb + k]      B: array [N][K], rows contiguous
 //     C, A: planes [M][N] and [M][K] of T; C is written up to N rounded up to W<T>, A's padding is not used.
 //     B: float, bf16 or f16 with T = float; double with T = double. Exactly N x K elements are read.
+// contract_panels(C, ldc, A, lda, B, group, stride, M, N, K, mode = overwrite)
+//     C[m * ldc + n] (mode) sum_k A[m * lda + k] * B[n / group * stride + k * group + n % group]
+//     the same for constant B, as store_packed() of plane.hpp writes it; group a multiple of W<T>. Whole groups are
+//     read.
 //     mode: overwrite or accumulate. Give C and A the leading dimension plane_ld: powers of two are slow.
 //
 // All are sequential; scratch slot 3 is theirs. Sums are in a fixed order that depends on the extents and on
@@ -37,19 +45,27 @@ enum Mode : int { overwrite = 0, accumulate = 1, rescale = 2 };
 #define BB_CONTRACT(T, S)                                                                                  \
   Status contract(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes, idx K, \
                   Mode mode = overwrite, const T* scale = nullptr);
+#define BB_CONTRACT_PACKED(T)                                                                              \
+  Status contract_packed(T* C, idx ldc, const T* A, idx group, idx stride, const T* B, idx ldb, idx M,       \
+                         idx lanes, idx K, Mode mode = overwrite, const T* scale = nullptr);
 #define BB_CONTRACT_FEW(T, S)                                                                        \
   Status contract_rows(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K, \
                        Mode mode = overwrite);                                                       \
   Status contract_dot(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx M, idx N, idx K,  \
-                      Mode mode = overwrite);
+                      Mode mode = overwrite);                                                        \
+  Status contract_panels(T* C, idx ldc, const T* A, idx lda, const S* B, idx group, idx stride, idx M,  \
+                         idx N, idx K, Mode mode = overwrite);
 BB_CONTRACT(float, float)
 BB_CONTRACT(float, bf16)
 BB_CONTRACT(float, f16)
 BB_CONTRACT(double, double)
+BB_CONTRACT_PACKED(float)
+BB_CONTRACT_PACKED(double)
 BB_CONTRACT_FEW(float, float)
 BB_CONTRACT_FEW(float, bf16)
 BB_CONTRACT_FEW(float, f16)
 BB_CONTRACT_FEW(double, double)
 #undef BB_CONTRACT
+#undef BB_CONTRACT_PACKED
 #undef BB_CONTRACT_FEW
 }  // namespace bb

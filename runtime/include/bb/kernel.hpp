@@ -11,6 +11,8 @@
 //     C[m * ldc + n] (mode) sum over k < K of A[m * am + k * ak] * B[n * bn + k * bk]: contractions with the columns of the result in
 //     lanes, for few rows. B is read once, as it lies, where bn == 1 or bk == 1, and else packed. `scale` (mode rescale) has a
 //     factor for each row m of C. Returns a Status.
+// contract_panels(C, ldc, A, am, ak, B, group, stride, M, N, K, mode, scale)
+//     the same with a packed B: contract_panels() of contract.hpp for any A and mode
 #pragma once
 #include <algorithm>
 #include "contract.hpp"
@@ -75,12 +77,17 @@ BB_INLINE vd rounded(vd v) {
 // Few enough rows that B is better streamed once than cut into register tiles.
 inline constexpr idx few_rows = 8;
 
+template <class T>
+inline void scale_rows(T* C, idx ldc, idx M, idx N, const T* scale) {
+  for (idx m = 0; m < M; m++)
+    for (idx n = 0; n < N; n += W<T>) store(C + m * ldc + n, load(C + m * ldc + n) * scale[m]);
+}
+
 template <class T, class SA, class SB>
 inline Status contract_columns(T* C, idx ldc, const SA* A, idx am, idx ak, const SB* B, idx bn, idx bk, idx M, idx N, idx K,
                                Mode mode = overwrite, const T* scale = nullptr) {
   if (mode == rescale) {
-    for (idx m = 0; m < M; m++)
-      for (idx n = 0; n < N; n += W<T>) store(C + m * ldc + n, load(C + m * ldc + n) * scale[m]);
+    scale_rows(C, ldc, M, N, scale);
     mode = accumulate;
   }
   constexpr bool streams = std::is_same_v<SB, T> || (std::is_same_v<T, float> && detail::is_half<SB>);
@@ -114,6 +121,24 @@ inline Status contract_columns(T* C, idx ldc, const SA* A, idx am, idx ak, const
     if (!a) return contract(C, ldc, A, am, ak, b, b_stride, M, N, K, mode);
   }
   return contract(C, ldc, a, a_stride, idx(1), b, b_stride, M, N, K, mode);
+}
+
+template <class T, class SA, class SB>
+inline Status contract_panels(T* C, idx ldc, const SA* A, idx am, idx ak, const SB* B, idx group, idx stride, idx M, idx N, idx K,
+                              Mode mode = overwrite, const T* scale = nullptr) {
+  if (mode == rescale) {
+    scale_rows(C, ldc, M, N, scale);
+    mode = accumulate;
+  }
+  // Rows at a multiple of a page fall into one set of L1.
+  if constexpr (std::is_same_v<SA, T>)
+    if (ak == 1 && (M <= 2 || am * (idx)sizeof(T) % 4096 != 0))
+      return contract_panels(C, ldc, A, am, B, group, stride, M, N, K, mode);
+  const idx lda = plane_ld<T>(K);
+  T* const rows = scratch<T>(M * lda, 2);
+  if (!rows) return out_of_memory;
+  load_plane<T>(rows, lda, M, K, A, am, ak, M, K);
+  return contract_panels(C, ldc, (const T*)rows, lda, B, group, stride, M, N, K, mode);
 }
 }  // namespace bb
 

@@ -13,6 +13,9 @@
 // store_plane<T>(dst, outer_stride, lane_stride, src, ld, valid_outer, valid_lanes)
 //     dst[o * outer_stride + l * lane_stride] = (S)src[o * ld + l] for o < valid_outer, l < valid_lanes. Writes
 //     nothing else.
+// store_packed<T>(dst, rows, columns, group, src, ld, valid_rows, valid_columns)
+//     dst[(r / group * columns + k) * group + r % group] = (S)src[k * ld + r] for r < valid_rows, k < valid_columns;
+//     0 elsewhere in r < rows rounded up to the group, k < columns: a block in the layout of contract_packed().
 // load_vector<T>(dst, n, src, stride, valid, fill = 0)   dst[i] = (T)src[i * stride], i < valid; `fill` up to n
 //                                                        rounded up to W<T>
 // store_vector<T>(dst, stride, src, valid)               dst[i * stride] = (S)src[i], i < valid
@@ -153,6 +156,18 @@ inline __attribute__((noinline)) void store_plane(S* dst, idx outer_stride, idx 
   }
 }
 
+template <class T, class S>
+inline __attribute__((noinline)) void store_packed(S* dst, idx rows, idx columns, idx group, const T* src, idx ld,
+                                                   idx valid_rows, idx valid_columns) {
+  for (idx first = 0; first < rows; first += group) {
+    const idx count = detail::clamp(valid_rows - first, 0, group);
+    for (idx k = 0; k < columns; k++, dst += group) {
+      const idx valid = k < valid_columns ? count : 0;
+      for (idx i = 0; i < valid; i++) dst[i] = cast<S>(src[k * ld + first + i]);
+      for (idx i = valid; i < group; i++) dst[i] = S{};
+    }
+  }
+}
 template <class T, class S>
 inline void load_vector(T* dst, idx n, const S* src, idx stride, idx valid, T fill = 0) {
   load_plane(dst, round_up(n, W<T>), 1, n, src, 0, stride, 1, valid, fill);

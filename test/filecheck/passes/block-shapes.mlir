@@ -41,3 +41,12 @@ func.func @matmul(%a: tensor<?x?xf32> {bb.dims = ["M", "P"]}, %b: tensor<?x1000x
 func.func @declared() attributes {block.dims = {M = #block.dim<500, block = 8>, N = #block.dim<500, whole>, K = #block.dim<500>}} {
   func.return
 }
+
+// 333 rows in blocks of 80 leave two workers as much to do as each other. 517 columns are two blocks, and no third
+// one of 5.
+// CHECK-LABEL: func.func @uneven
+// CHECK-SAME:  block.dims = {M = #block.dim<333, block = 80>, N = #block.dim<1111, block = 256>, K = #block.dim<517, block = 264>}
+func.func @uneven(%a: tensor<333x517xf32> {bb.dims = ["M", "K"]}, %b: tensor<517x1111xf32> {bb.dims = ["K", "N"]}) -> tensor<333x1111xf32> {
+  %out = array.matmul %a, %b : tensor<333x517xf32>, tensor<517x1111xf32> -> tensor<333x1111xf32>
+  func.return %out : tensor<333x1111xf32>
+}

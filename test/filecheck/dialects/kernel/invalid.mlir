@@ -912,3 +912,64 @@ func.func @type(%x: tensor<8xf32>) {
   %y = kernel.launch @copy(%x) [[M]] : (tensor<8xf32>) -> (tensor<4xf32>)
   func.return
 }
+
+// -----
+
+// Packed arrays
+
+// expected-error @+1 {{kernel.array: only a matrix can be packed}}
+kernel.func @packed_vector(%x : !kernel.array<4xf32, #kernel.packed<[4, 4] by 2>>) attributes {block.dims = {}} {
+}
+
+// -----
+
+// expected-error @+1 {{kernel.packed: expected positive sizes of blocks and groups}}
+kernel.func @packed_by_none(%x : !kernel.array<4x4xf32, #kernel.packed<[4, 4] by 0>>) attributes {block.dims = {}} {
+}
+
+// -----
+
+// expected-error @+1 {{expected rows and columns of a block, got 3 numbers}}
+kernel.func @packed_by_three(%x : !kernel.array<4x4xf32, #kernel.packed<[4, 4, 4] by 2>>) attributes {block.dims = {}} {
+}
+
+// -----
+
+kernel.func @packed_turned(%x : !kernel.array<8x4xf32, #kernel.packed<[8, 4] by 2>>) attributes {block.dims = {M = #block.dim<8, whole>, K = #block.dim<4, whole>}} {
+  kernel.parallel {
+    // expected-error @+1 {{kernel.cursor: a packed array is read along its own axes, block by block}}
+    %a = kernel.cursor %x [M, K] : !kernel.array<8x4xf32, #kernel.packed<[8, 4] by 2>> -> !kernel.cursor<K x M x f32>
+  }
+}
+
+// -----
+
+kernel.func @packed_otherwise(%x : !kernel.array<8x4xf32, #kernel.packed<[4, 4] by 2>>) attributes {block.dims = {M = #block.dim<8, whole>, K = #block.dim<4, whole>}} {
+  kernel.parallel {
+    // expected-error @+1 {{kernel.cursor: the array is packed in other blocks of M, of 4}}
+    %a = kernel.cursor %x [M, K] : !kernel.array<8x4xf32, #kernel.packed<[4, 4] by 2>> -> !kernel.cursor<M x K x f32>
+  }
+}
+
+// -----
+
+kernel.func @packed_load(%x : !kernel.array<8x4xf32, #kernel.packed<[8, 4] by 2>>) attributes {block.dims = {M = #block.dim<8, whole>, K = #block.dim<4, whole>}} {
+  kernel.parallel {
+    %t = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = rows>
+    %a = kernel.cursor %x [M, K] : !kernel.array<8x4xf32, #kernel.packed<[8, 4] by 2>> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.load: only contractions read a packed array}}
+    kernel.load %t, %a : !kernel.tile<M x K x f32, scratch, lanes = rows>, !kernel.cursor<M x K x f32>
+  }
+}
+
+// -----
+
+kernel.func @packed_left(%x : !kernel.array<8x4xf32, #kernel.packed<[8, 4] by 2>>) attributes {block.dims = {M = #block.dim<8, whole>, N = #block.dim<8, whole>, K = #block.dim<4, whole>}} {
+  kernel.parallel {
+    %t = kernel.tile : !kernel.tile<N x K x f32, scratch, lanes = rows>
+    %o = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = rows>
+    %a = kernel.cursor %x [M, K] : !kernel.array<8x4xf32, #kernel.packed<[8, 4] by 2>> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.contract: only the right operand may be packed}}
+    kernel.contract %o, %a, %t : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.cursor<M x K x f32>, !kernel.tile<N x K x f32, scratch, lanes = rows>
+  }
+}

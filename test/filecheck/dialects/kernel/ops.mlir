@@ -189,3 +189,24 @@ func.func @launch_nothing() {
   // CHECK-NEXT: func.return
   func.return
 }
+
+// Packed arrays
+
+// CHECK: kernel.func @pack(%w : !kernel.array<600x300xbf16>) outs(%p : !kernel.array<300x600xf32, #kernel.packed<[64, 256] by 6>>)
+kernel.func @pack(%w : !kernel.array<600x300xbf16>) outs(%p : !kernel.array<300x600xf32, #kernel.packed<[64, 256] by 6>>) attributes {block.dims = {N = #block.dim<300, block = 64>, K = #block.dim<600, block = 256>}} {
+  kernel.parallel @N, @K {
+    %t = kernel.tile : !kernel.tile<N x K x bf16, scratch, lanes = rows>
+    %from = kernel.cursor %w [K, N] : !kernel.array<600x300xbf16> -> !kernel.cursor<N x K x bf16>
+    kernel.load %t, %from : !kernel.tile<N x K x bf16, scratch, lanes = rows>, !kernel.cursor<N x K x bf16>
+    // CHECK: %to = kernel.cursor %p [N, K] : !kernel.array<300x600xf32, #kernel.packed<[64, 256] by 6>> -> !kernel.cursor<N x K x f32>
+    %to = kernel.cursor %p [N, K] : !kernel.array<300x600xf32, #kernel.packed<[64, 256] by 6>> -> !kernel.cursor<N x K x f32>
+    kernel.store %to, %t : !kernel.cursor<N x K x f32>, !kernel.tile<N x K x bf16, scratch, lanes = rows>
+  }
+}
+
+// CHECK: func.func @packed(%w: tensor<600x300xbf16>) -> tensor<300x600xf32, #kernel.packed<[64, 256] by 6>> {
+func.func @packed(%w: tensor<600x300xbf16>) -> tensor<300x600xf32, #kernel.packed<[64, 256] by 6>> {
+  // CHECK-NEXT: %p = kernel.launch @pack(%w) {{\[\[}}N, K]] : (tensor<600x300xbf16>) -> (tensor<300x600xf32, #kernel.packed<[64, 256] by 6>>)
+  %p = kernel.launch @pack(%w) [[N, K]] : (tensor<600x300xbf16>) -> (tensor<300x600xf32, #kernel.packed<[64, 256] by 6>>)
+  func.return %p : tensor<300x600xf32, #kernel.packed<[64, 256] by 6>>
+}
