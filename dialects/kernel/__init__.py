@@ -24,11 +24,13 @@ from .compute import (
     scalar_block,
 )
 from .effects import readers, tiles_read, tiles_written, writers
+from .loops import ForOp
+from .parts import moves_with
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
-    ForOp,
     FuncOp,
     LaunchOp,
+    Loop,
     ParallelOp,
     enclosing_loop,
     is_input,
@@ -73,6 +75,7 @@ __all__ = [
     "LanesAttr",
     "LaunchOp",
     "LoadOp",
+    "Loop",
     "MoveOp",
     "Output",
     "OutputAttr",
@@ -90,6 +93,7 @@ __all__ = [
     "enclosing_loop",
     "is_input",
     "kernels_of",
+    "moves_with",
     "readers",
     "region_of",
     "scalar_block",
