@@ -41,12 +41,12 @@ class ForOp(Loop):
     `kernel.for @N until @M` leaves out blocks of N that begin after the last element of M's block at hand,
     both counted from 0: a causal mask hides them.
 
-    `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }`: the iterations may be shared out in parts of
-    consecutive ones, each with tiles of its own that hold at first what they hold before the loop. What such
-    a part leaves in %a is %b in the region, which unites it with what is in %a: that of the first part, then
-    of the first two, and so on. Every tile that one iteration passes on to the next, or to what follows the
-    loop, is named; one that the region leaves alone is that of the first part. `merge ()` says that nothing
-    is passed on.
+    `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }`: the iterations may be shared out in parts
+    of consecutive ones, each with tiles of its own that hold at first what they hold before the loop: what is
+    neutral. What another part leaves in %a is %b in the region, which unites it with what is in %a: that of
+    the first part, then of the first two, and so on. Every tile that one iteration passes on to the next, or
+    to what stands outside of the loop, is named; one that the region leaves alone is that of the first part.
+    `merge ()` says that nothing is passed on.
     """
 
     name = "kernel.for"

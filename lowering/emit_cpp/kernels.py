@@ -158,16 +158,16 @@ class KernelEmitter:
         self.shared_loops.update(stages.loops)
         windows: list[str] = []
         bodies: list[str] = []
-        for number, ops in enumerate(stages.ops):
+        for stage, ops in enumerate(stages.ops):
             inner: list[str] = []
-            if number % 2:
-                inner += self._united(stages.loops[number // 2])
+            if stage % 2:
+                inner += self._united(stages.loops[stage // 2])
             for line in self._body(ops):
                 # A window is nothing but a place, and other stages look through it as well.
                 (windows if line.startswith("auto* const ") else inner).append(line)
-            if number % 2 and number + 1 < len(stages.ops):
+            if stage % 2 and stage + 1 < len(stages.ops):
                 inner.append("piece.spread();")
-            bodies += [f"if (piece.runs({number})) {{", *(f"  {line}" for line in inner), "}"]
+            bodies += [f"if (piece.runs({stage})) {{", *(f"  {line}" for line in inner), "}"]
         return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
     def _united(self, loop: kernel.ForOp) -> list[str]:

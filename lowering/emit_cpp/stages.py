@@ -1,8 +1,8 @@
 """Where a kernel may share out the iterations of loops, and what must then outlive one stage of it.
 
 Between two shared loops, and after the last, a task has one thread of its own: `runtime/include/bb/split.hpp`
-has the order of things. Even stages are a loop's share (the first with what precedes the loop), odd ones unite
-what the parts left, and go on to the next loop.
+has the order of things. Even stages are a loop's share (the first with what precedes the loop), odd ones
+unite what the parts left, and go on to the next loop.
 """
 
 from __future__ import annotations
