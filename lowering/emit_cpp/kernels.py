@@ -148,10 +148,9 @@ class KernelEmitter:
     ) -> list[str]:
         """The tasks where iterations of their loops may be shared out: see `split.hpp`."""
         trips = [self.dims[loop.dim_names[0]].trips for loop in stages.loops]
-        most = trips[0] if len(set(trips)) == 1 else f"std::max({{{', '.join(dict.fromkeys(trips))}}})"
         lines = [
             f"const bb::idx work = {stages.work};",
-            f"const bb::idx parts = bb::parts({tasks}, {most}, work, {stages.repeated});",
+            f"const bb::idx parts = {stages.parts(tasks, trips)};",
             f"const int status = bb::in_pieces<T>({tasks}, parts, {len(stages.ops)}, "
             "bb::workers(work, threads), room, kept, shared, [&](const bb::Piece<T>& piece) -> int {",
         ]

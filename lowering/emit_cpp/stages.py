@@ -18,8 +18,11 @@ from .windows import DimNames
 from .work import Work, static_trips
 
 PIECES = 16
+"""Parts of all tasks together: enough for as many workers, and for an even load of few of them."""
 PIECE_WORK = 1 << 20
-"""As in `split.hpp`: for kernels of which it is known that they have but one part."""
+"""Operations that a part must have: about a tenth of a millisecond."""
+REPEATED = 16
+"""How much more that must be than what each part does in addition."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,14 @@ class Stages:
     """Of all tasks."""
     repeated: Work
     """What each part does in addition."""
+
+    def parts(self, tasks: str, trips: Sequence[str]) -> str:
+        """In how many parts each of so many tasks goes, with loops of so many iterations: a call."""
+        most = trips[0] if len(set(trips)) == 1 else f"std::max({{{', '.join(dict.fromkeys(trips))}}})"
+        least, repeated = str(PIECE_WORK), str(self.repeated)
+        if repeated != "0":
+            least = f"std::max<bb::idx>({least}, {REPEATED} * ({repeated}))"
+        return f"bb::parts({tasks}, {most}, work, {least}, {PIECES})"
 
 
 def stages_of(op: kernel.ParallelOp, dims: Mapping[str, DimNames]) -> Stages | None:

@@ -4,10 +4,10 @@
 // (stage 0 with what comes before the first loop) and run once for each part of each task; odd ones unite what the parts
 // have left and do what comes after the loop, once for each task.
 //
-// parts(tasks, trips, work, repeated)
+// parts(tasks, trips, work, least, pieces)
 //     in how many parts the iterations of each task go: such that there are `pieces` parts of all tasks, or less where a
-//     part would have less than `piece_work` operations, less than 16 times what every part does in addition (`repeated`
-//     operations), or no iteration. The number of threads has no say, so that results do not depend on it.
+//     part would have less than `least` of the `work` of all, or no iteration. The number of threads has no say, so that
+//     results do not depend on it.
 // Piece<T>
 //     what one call computes: the `part` of `parts` of a `task`, the stages that runs() says, the share [begin, end) of a
 //     loop's iterations. `memory` is scratch; `kept` stays from one stage to the next, `room` elements for each part;
@@ -22,11 +22,8 @@
 #include "scratch.hpp"
 
 namespace bb {
-inline constexpr idx pieces = 16, piece_work = idx(1) << 20;
-
-inline idx parts(idx tasks, idx trips, idx work, idx repeated) {
+inline idx parts(idx tasks, idx trips, idx work, idx least, idx pieces) {
   if (tasks >= pieces) return 1;
-  const idx least = std::max(piece_work, 16 * repeated);
   return std::max<idx>(1, std::min({ceil_div(pieces, tasks), trips, work / tasks / least}));
 }
 
