@@ -10,11 +10,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
+from ...dialects.kernel.sizes import buffer_elements
 from ..precision import computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
 from .scalars import number
-from .stages import Stages, stages_of
+from .stages import Stages, single_stage, stages_of
 from .sweep import SweepEmitter
 from .windows import (
     Array,
@@ -28,6 +29,15 @@ from .windows import (
     window_of,
 )
 from .work import Work
+
+_HOMES = {
+    "room": "piece.memory",
+    "kept": "piece.kept",
+    "shared": "piece.shared",
+    "lists": "piece.lists",
+    "common": "piece.common",
+}
+"""Where the parts of a task find what is counted under these names."""
 
 OUT_OF_MEMORY = "return bb::out_of_memory;"
 
@@ -101,6 +111,8 @@ class KernelEmitter:
     def _parallel(self, op: kernel.ParallelOp) -> list[str]:
         loops = [self.dims[dim] for dim in op.dim_names]
         stages = stages_of(op, self.dims)
+        if stages is None and any(self._far(inner) is not False for inner in op.walk()):
+            stages = single_stage(op, self.dims)
         room, tiles = self._tiles(op, stages)
         tasks = " * ".join(loop.trips for loop in loops) or "1"
         over = "".join(f"[{comment_text(dim)}]" for dim in op.dim_names)
@@ -152,7 +164,8 @@ class KernelEmitter:
             f"const bb::idx work = {stages.work};",
             f"const bb::idx parts = {stages.parts(tasks, trips)};",
             f"const int status = bb::in_pieces<T>({tasks}, parts, {len(stages.ops)}, "
-            "bb::workers(work, threads), room, kept, shared, [&](const bb::Piece<T>& piece) -> int {",
+            "bb::workers(work, threads), {room, kept, shared, lists, common}, "
+            "[&](const bb::Piece<T>& piece) -> int {",
         ]
         self.shared_loops.update(stages.loops)
         windows: list[str] = []
@@ -191,6 +204,7 @@ class KernelEmitter:
         """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
         sizes: list[str] = []
         pointers: list[str] = []
+        near, far = "room", "lists"
         for inner in op.walk():
             if isinstance(inner, kernel.TileOp):
                 type = tile_type(inner.result)
@@ -203,20 +217,58 @@ class KernelEmitter:
             elif isinstance(inner, kernel.BufferOp):
                 strides, size = self._buffer(inner)
                 suffixes = [f"_s{axis}" for axis in range(len(strides))]
-                name = self.names.claim(inner.result.name_hint or "list", "_at", *suffixes)
+                name = self.names.claim(inner.result.name_hint or "list", "_at", "_near", *suffixes)
                 values = "".join(
                     f"{name}{suffix} = {stride}, " for suffix, stride in zip(suffixes, strides, strict=True)
                 )
-                home = "shared" if stages is not None and inner.result in stages.shared else "room"
+                crosses = stages is not None and inner.result in stages.shared
+                near, far = ("shared", "common") if crosses else ("room", "lists")
+                sizes.append(f"// {name}: {self._placement(inner)}")
+                home = far if self._far(inner) else near
+                if self._far(inner) is None:
+                    sizes.append(
+                        f"const bool {name}_near = {size} <= {inner.local_bytes} / (bb::idx)sizeof(T);"
+                    )
+                    home = f"({name}_near ? {near} : {far})"
                 sizes.append(f"const bb::idx {values}{name}_at = {home};")
                 sizes.append(f"{home} += bb::round_up({size}, bb::W<T>);")
                 self.arrays[inner.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
             else:
                 continue
-            memory = "memory" if stages is None else "piece.memory" if home == "room" else f"piece.{home}"
+            memory = {"room": "memory"}.get(home, home) if stages is None else _HOMES.get(home)
+            if memory is None:
+                memory = f"({name}_near ? {_HOMES[near]} : {_HOMES[far]})"
             pointers.append(f"T* const {name} = {memory} + {name}_at;")
-        rooms = "room = 0" if stages is None else "room = 0, kept = 0, shared = 0"
+        rooms = "room = 0" if stages is None else "room = 0, kept = 0, shared = 0, lists = 0, common = 0"
         return [f"bb::idx {rooms};", *sizes], pointers
+
+    def _bytes(self, op: kernel.BufferOp) -> int | None:
+        """The bytes of a buffer, where its extents are known."""
+        dims = {name: dim.declared for name, dim in self.dims.items()}
+        elements = buffer_elements(op, dims, lambda name: dims[name].static_extent)
+        return None if elements is None else elements * (8 if self.double else 4)
+
+    def _far(self, op: Operation) -> bool | None:
+        """Whether an operation makes a buffer that lies in global memory; None where that turns out when the
+        kernel is called.
+        """
+        if not isinstance(op, kernel.BufferOp) or op.local_bytes is None:
+            return False
+        bytes = self._bytes(op)
+        return True if op.local_bytes == 0 else None if bytes is None else bytes > op.local_bytes
+
+    def _placement(self, op: kernel.BufferOp) -> str:
+        """Where a buffer lies, for people."""
+        bytes, allotted = self._bytes(op), op.local_bytes
+        size = "as long as its dims" if bytes is None else f"{bytes} bytes"
+        match self._far(op):
+            case None:
+                where = f"in local memory up to {allotted} bytes, else in global memory"
+            case True:
+                where = f"in global memory, for {allotted or 'no'} bytes of local memory are left for it"
+            case False:
+                where = "in local memory"
+        return f"[{', '.join(comment_text(dim) for dim in op.axis_dims)}], {size}, {where}"
 
     def _buffer(self, op: kernel.BufferOp) -> tuple[list[str], str]:
         """The strides of a buffer's axes, row-major, and its size."""

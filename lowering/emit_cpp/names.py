@@ -19,6 +19,8 @@ OWN = (
     "room",
     "kept",
     "shared",
+    "lists",
+    "common",
     "piece",
     "parts",
     "part",

@@ -25,6 +25,14 @@ REPEATED = 16
 """How much more that must be than what each part does in addition."""
 
 
+def single_stage(op: kernel.ParallelOp, dims: Mapping[str, DimNames]) -> Stages:
+    """All of a parallel loop as one stage."""
+    work = Work(dims)
+    work.add(op.body.block.ops, op.dim_names)
+    nothing = frozenset[SSAValue]()
+    return Stages((tuple(op.body.block.ops),), (), nothing, nothing, work, Work(dims))
+
+
 @dataclass(frozen=True)
 class Stages:
     """The operations of a parallel loop by stages."""
@@ -44,6 +52,8 @@ class Stages:
 
     def parts(self, tasks: str, trips: Sequence[str]) -> str:
         """In how many parts each of so many tasks goes, with loops of so many iterations: a call."""
+        if not trips:
+            return "1"
         most = trips[0] if len(set(trips)) == 1 else f"std::max({{{', '.join(dict.fromkeys(trips))}}})"
         least, repeated = str(PIECE_WORK), str(self.repeated)
         if repeated != "0":

@@ -8,14 +8,17 @@
 //     in how many parts the iterations of each task go: such that there are `pieces` parts of all tasks, or less where a
 //     part would have less than `least` of the `work` of all, or no iteration. The number of threads has no say, so that
 //     results do not depend on it.
+// Rooms
+//     how many elements each kind of memory needs: `room` and `shared` for what is local to a worker; `kept` for what a part
+//     keeps from one stage to the next; `lists` of each worker and `common` of each task in global memory. `shared` and
+//     `common` are one for all parts of a task.
 // Piece<T>
 //     what one call computes: the `part` of `parts` of a `task`, the stages that runs() says, the share [begin, end) of a
-//     loop's iterations. `memory` is scratch; `kept` stays from one stage to the next, `room` elements for each part;
-//     `shared` is one for all parts of a task. other(p) is what part p has kept; spread() gives what part 0 has kept to the
-//     others.
-// in_pieces<T>(tasks, parts, stages, threads, room, kept, shared, f)
-//     f(Piece) for all stages one after the other; for all stages at once, without any memory but scratch, if parts == 1.
-//     Returns a Status.
+//     loop's iterations, and where its memory is. other(p) is what part p has kept; spread() gives what part 0 has kept to
+//     the others.
+// in_pieces<T>(tasks, parts, stages, threads, rooms, f)
+//     f(Piece) for all stages one after the other; for all stages at once if parts == 1, with scratch memory alone. What is
+//     in global memory is allocated here and goes back at the end. Returns a Status.
 #pragma once
 #include <algorithm>
 #include "parallel.hpp"
@@ -27,11 +30,15 @@ inline idx parts(idx tasks, idx trips, idx work, idx least, idx pieces) {
   return std::max<idx>(1, std::min({ceil_div(pieces, tasks), trips, work / tasks / least}));
 }
 
+struct Rooms {
+  idx room, kept, shared, lists, common;
+};
+
 template <class T>
 struct Piece {
   idx task, part, parts;
   int stage;  // -1: all
-  T *memory, *kept, *shared;
+  T *memory, *kept, *shared, *lists, *common;
   idx room;
 
   bool runs(int number) const { return stage < 0 || stage == number; }
@@ -45,27 +52,30 @@ struct Piece {
 };
 
 template <class T, class F>
-inline int in_pieces(idx tasks, idx parts, int stages, int threads, idx room, idx kept, idx shared, F&& f) {
+inline int in_pieces(idx tasks, idx parts, int stages, int threads, const Rooms& rooms, F&& f) {
   constexpr idx line = 64 / sizeof(T);
-  kept = round_up(kept, line);
-  shared = round_up(shared, line);
-  const idx own = shared + parts * kept;
-  T* held = nullptr;
-  if (parts > 1) {
-    if (!(held = scratch<T>(tasks * own, 1))) return out_of_memory;
-  } else {
-    stages = 1;
-  }
+  const idx kept = round_up(rooms.kept, line), shared = round_up(rooms.shared, line), own = shared + parts * kept;
+  const idx lists = round_up(rooms.lists, line), common = round_up(rooms.common, line);
+  const bool apart = parts > 1;
+  const idx workers = std::max<idx>(1, std::min<idx>(threads, tasks * parts));
+  T *held = nullptr, *far = nullptr;
+  detail::Arena global;
+  if (apart && !(held = scratch<T>(tasks * own, 1))) return out_of_memory;
+  if (const idx size = workers * lists + (apart ? tasks : workers) * common)
+    if (!(far = (T*)global.take(size * sizeof(T)))) return out_of_memory;
+  if (!apart) stages = 1;
   int status = ok;
   for (int number = 0; number < stages && !status; number++) {
-    const int stage = parts > 1 ? number : -1;
-    const bool apart = parts > 1 && number % 2 == 0;
-    status = parallel_for(apart ? tasks * parts : tasks, threads, [&](idx each, int) -> int {
-      T* const memory = scratch<T>(held ? room : room + own);
+    const int stage = apart ? number : -1;
+    const bool each = apart && number % 2 == 0;
+    status = parallel_for(each ? tasks * parts : tasks, threads, [&](idx index, int worker) -> int {
+      T* const memory = scratch<T>(apart ? rooms.room : rooms.room + own);
       if (!memory) return out_of_memory;
-      const idx task = apart ? each / parts : each, part = apart ? each % parts : 0;
-      T* const base = held ? held + task * own : memory + room;
-      return f(Piece<T>{task, part, parts, stage, memory, base + shared + part * kept, base, kept});
+      const idx task = each ? index / parts : index, part = each ? index % parts : 0;
+      T* const base = apart ? held + task * own : memory + rooms.room;
+      T* const distant = far ? far + workers * lists + (apart ? task : worker) * common : nullptr;
+      return f(Piece<T>{task, part, parts, stage, memory, base + shared + part * kept, base,
+                        far ? far + worker * lists : nullptr, distant, kept});
     });
   }
   return status;
