@@ -98,7 +98,7 @@ def test_more_memory_than_there_is(squares: Executable) -> None:
 
 def test_more_memory_than_64_bits_count(squares: Executable) -> None:
     with pytest.raises(InputError, match="its offsets do not fit into 64 bits"):
-        squares(broadcast(16, 2**58), threads=1)
+        squares(broadcast(16, 2**55), threads=1)
     assert np.array_equal(np.asarray(squares(broadcast(16, 100))), np.full(16, 100.0)), "it still works"
 
 
