@@ -18,7 +18,7 @@
 //     the others.
 // in_pieces<T>(tasks, parts, stages, threads, rooms, f)
 //     f(Piece) for all stages one after the other; for all stages at once if parts == 1, with scratch memory alone. What is
-//     in global memory is allocated here and goes back at the end. Returns a Status.
+//     in global memory is allocated here; if it is much, it goes back at the end. Returns a Status.
 #pragma once
 #include <algorithm>
 #include "parallel.hpp"
@@ -29,6 +29,9 @@ inline idx parts(idx tasks, idx trips, idx work, idx least, idx pieces) {
   if (tasks >= pieces) return 1;
   return std::max<idx>(1, std::min({ceil_div(pieces, tasks), trips, work / tasks / least}));
 }
+
+// Bytes of global memory that a thread keeps for the next call: new pages cost as much as a pass over them.
+inline constexpr idx most_kept = idx(1) << 26;
 
 struct Rooms {
   idx room, kept, shared, lists, common;
@@ -54,15 +57,20 @@ struct Piece {
 template <class T, class F>
 inline int in_pieces(idx tasks, idx parts, int stages, int threads, const Rooms& rooms, F&& f) {
   constexpr idx line = 64 / sizeof(T);
-  const idx kept = round_up(rooms.kept, line), shared = round_up(rooms.shared, line), own = shared + parts * kept;
+  const idx kept = round_up(rooms.kept, line), shared = round_up(rooms.shared, line);
+  const idx own = shared + parts * kept;
   const idx lists = round_up(rooms.lists, line), common = round_up(rooms.common, line);
   const bool apart = parts > 1;
   const idx workers = std::max<idx>(1, std::min<idx>(threads, tasks * parts));
+  const idx held_size = apart ? tasks * own : 0;
+  const idx far_size = workers * lists + (apart ? tasks : workers) * common;
+  const bool stays = far_size <= most_kept / idx(sizeof(T));
   T *held = nullptr, *far = nullptr;
   detail::Arena global;
-  if (apart && !(held = scratch<T>(tasks * own, 1))) return out_of_memory;
-  if (const idx size = workers * lists + (apart ? tasks : workers) * common)
-    if (!(far = (T*)global.take(size * sizeof(T)))) return out_of_memory;
+  if (const idx size = held_size + (stays ? far_size : 0))
+    if (!(held = scratch<T>(size, 1))) return out_of_memory;
+  if (far_size) far = stays ? held + held_size : (T*)global.take(far_size * sizeof(T));
+  if (far_size && !far) return out_of_memory;
   if (!apart) stages = 1;
   int status = ok;
   for (int number = 0; number < stages && !status; number++) {
