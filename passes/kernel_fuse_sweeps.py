@@ -48,7 +48,8 @@ def _bodies(function: kernel.FuncOp) -> Iterator[Block]:
     yield function.body.block
     for op in function.walk():
         if isinstance(op, kernel.ParallelOp | kernel.ForOp):
-            yield op.body.block
+            for region in op.regions:
+                yield region.block
 
 
 def _fuse_in(body: Block) -> None:

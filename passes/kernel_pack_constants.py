@@ -41,8 +41,8 @@ class KernelPackConstantsPass(ModulePass):
     """Give constant right operands of contractions the layout that they are read in.
 
     Kernels that run once do it. Constant are arguments with the attribute `bb.constant`, and what launches
-    with `bb.once` make of them. With rows in lanes, 16-bit floats become f32 on the way, unless the contraction
-    may multiply bf16 as it is; where few rows make a contraction as fast as memory, they stay as they are.
+    with `bb.once` make of them. With rows in lanes, 16-bit floats become f32 on the way, unless the
+    contraction may multiply bf16 as it is; where few rows make it as fast as memory, they stay as they are.
     """
 
     name = "kernel-pack-constants"

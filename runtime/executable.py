@@ -423,6 +423,7 @@ class _Call:
             if value not in self.inputs:  # arguments have told their extents before
                 extents.learn(launch, position, values[value].shape)
         lengths = extents.of(launch)
+        launch.memory.check(lengths, self.threads)
         arrays = [values[value] for value in op.inputs]
         for number, result in enumerate(op.results_):
             shape = extents.shape(launch, number, lengths)

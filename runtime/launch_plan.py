@@ -13,6 +13,7 @@ from ..dialects import block, kernel
 from ..dialects.diagnostics import OpError
 from ..lowering.emit_cpp import dims_in_order
 from .interpreter import InputError
+from .scratch_memory import ScratchMemory
 
 Axes = tuple[tuple[str, ...], ...]
 
@@ -36,6 +37,8 @@ class Launch:
     """For each array; None for one that the kernel never looks into."""
     results: tuple[Axes, ...]
     """The dims of the axes of each result."""
+    memory: ScratchMemory
+    """What the kernel takes for itself."""
 
     @property
     def name(self) -> str:
@@ -66,7 +69,7 @@ def plan_of(module: ModuleOp, function: FuncOp) -> Plan:
             dims = dims_in_order(called)
             uses = tuple(_use_of(argument, dims) for argument in called.body.block.args)
             results_ = tuple(tuple(tuple(dim.data for dim in axis) for axis in axes) for axes in op.axes)
-            steps.append(Launch(op, called, dims, uses, results_))
+            steps.append(Launch(op, called, dims, uses, results_, ScratchMemory(called)))
         elif op.name.startswith(("block.", "func.")):
             raise OpError(
                 op, "is no launch of a kernel and no operation on arrays; run block-to-kernel first"

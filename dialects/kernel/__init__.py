@@ -23,19 +23,22 @@ from .compute import (
     YieldOp,
     scalar_block,
 )
-from .effects import filled_contraction, loop_from_zero, readers, tiles_read, tiles_written, writers
+from .effects import readers, tiles_read, tiles_written, writers
+from .loops import ForOp
+from .parts import moves_with
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
     ONCE,
-    ForOp,
     FuncOp,
     LaunchOp,
+    Loop,
     ParallelOp,
     enclosing_loop,
     is_input,
     kernels_of,
     region_of,
 )
+from .sums import filled_contraction, loop_from_zero
 from .types import ArrayType, CursorType, Lanes, LanesAttr, PackedAttr, Space, SpaceAttr, TileType
 
 KernelDialect = Dialect(
@@ -75,6 +78,7 @@ __all__ = [
     "LanesAttr",
     "LaunchOp",
     "LoadOp",
+    "Loop",
     "MoveOp",
     "Output",
     "OutputAttr",
@@ -95,6 +99,7 @@ __all__ = [
     "is_input",
     "kernels_of",
     "loop_from_zero",
+    "moves_with",
     "readers",
     "region_of",
     "scalar_block",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 from xdsl.parser import Parser
@@ -202,12 +202,15 @@ class BufferOp(IRDLOperation):
 
     Its axes are as long as the dims' extents (or numbers of blocks, for `blocks`), but a block long where
     `here` says so. The extents in its type are `?`.
+
+    `local 65536` allots it so many bytes of local memory: where it is larger, it lies in global memory.
     """
 
     name = "kernel.buffer"
     axes: AxesAttr = prop_def(AxesAttr)
     here: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
     blocks: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
+    local: IntegerAttr[IntegerType] | None = opt_prop_def(IntegerAttr[IntegerType])
     result = result_def(ArrayType)
 
     def __init__(
@@ -216,6 +219,7 @@ class BufferOp(IRDLOperation):
         element_type: Attribute,
         here: Sequence[str] = (),
         blocks: Sequence[str] = (),
+        local: int | None = None,
     ):
         super().__init__(
             result_types=[ArrayType([-1] * len(axes), element_type)],
@@ -223,6 +227,7 @@ class BufferOp(IRDLOperation):
                 "axes": axes_attr([[dim] for dim in axes]),
                 "here": _names_attr(here),
                 "blocks": _names_attr(blocks),
+                "local": None if local is None else IntegerAttr(local, i64),
             },
         )
 
@@ -238,10 +243,17 @@ class BufferOp(IRDLOperation):
     def block_dims(self) -> tuple[str, ...]:
         return _names(self.blocks)
 
+    @property
+    def local_bytes(self) -> int | None:
+        """How much local memory it may take; None where there is no limit."""
+        return None if self.local is None else self.local.value.data
+
     def verify_(self) -> None:
         if any(len(axis.data) != 1 for axis in self.axes):
             raise VerifyException("kernel.buffer: each axis is over one dim")
         require_declared(self, tuple(self.axis_dims))
+        if (local := self.local_bytes) is not None and local < 0:
+            raise VerifyException(f"kernel.buffer: a number of bytes is not negative, got {local}")
         for dim in (*self.here_dims, *self.block_dims):
             if dim not in self.axis_dims:
                 raise VerifyException(f"kernel.buffer: no axis is over {dim}")
@@ -257,6 +269,9 @@ class BufferOp(IRDLOperation):
         axes = parse_axes(parser)
         here = _parse_names(parser, "here")
         blocks = _parse_names(parser, "blocks")
+        local = None
+        if parser.parse_optional_keyword("local") is not None:
+            local = IntegerAttr(parser.parse_integer(allow_boolean=False, allow_negative=False), i64)
         attributes = parse_attributes(parser)
         parser.parse_punctuation(":")
         return cls.create(
@@ -265,6 +280,7 @@ class BufferOp(IRDLOperation):
                 "axes": axes,
                 **({"here": here} if here is not None else {}),
                 **({"blocks": blocks} if blocks is not None else {}),
+                **({"local": local} if local is not None else {}),
             },
             attributes=attributes,
         )
@@ -275,5 +291,7 @@ class BufferOp(IRDLOperation):
         for what, dims in (("here", self.here_dims), ("blocks", self.block_dims)):
             if dims:
                 printer.print_string(f" {what} [{', '.join(dims)}]")
+        if self.local_bytes is not None:
+            printer.print_string(f" local {self.local_bytes}")
         print_attributes(printer, self)
         printer.print_string(f" : {self.result.type}")

@@ -18,7 +18,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
-    opt_prop_def,
     prop_def,
     region_def,
     traits_def,
@@ -95,7 +94,7 @@ class FuncOp(IRDLOperation):
         attributes = (
             parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
         )
-        return cls(name, len(outputs), _parse_body(parser, [*inputs, *outputs]), attributes)
+        return cls(name, len(outputs), parse_body(parser, [*inputs, *outputs]), attributes)
 
     def print(self, printer: Printer) -> None:
         def argument(value: SSAValue) -> None:
@@ -137,7 +136,9 @@ def is_input(array: SSAValue) -> bool:
     return array in arguments[: len(arguments) - kernel.output_count]
 
 
-class _Loop(IRDLOperation):
+class Loop(IRDLOperation):
+    """What the loops have in common: a body for the blocks of some dims."""
+
     body = region_def("single_block")
 
     @property
@@ -154,7 +155,7 @@ class _Loop(IRDLOperation):
 
 
 @irdl_op_definition
-class ParallelOp(_Loop):
+class ParallelOp(Loop):
     """Iterations over the blocks of some dims in any order and at the same time: `kernel.parallel @M, @L {
     … }`.
 
@@ -184,102 +185,20 @@ class ParallelOp(_Loop):
             dims.append(first.data)
             while parser.parse_optional_punctuation(",") is not None:
                 dims.append(parser.parse_symbol_name().data)
-        attributes = _parse_keyword_attributes(parser)
-        op = cls(dims, _parse_body(parser))
+        attributes = parse_keyword_attributes(parser)
+        op = cls(dims, parse_body(parser))
         op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
         if self.dim_names:
             printer.print_string(" " + ", ".join(f"@{dim}" for dim in self.dim_names))
-        _print_keyword_attributes(printer, self)
+        print_keyword_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_empty_block=False)
 
 
-@irdl_op_definition
-class ForOp(_Loop):
-    """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`.
-
-    Outside of the loop the first block of the dim is at hand.
-
-    `kernel.for @N until @M` leaves out what lies after the last element of M's block at hand,
-    both counted from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184
-    elements later.
-    """
-
-    name = "kernel.for"
-    dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
-    until: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
-    offset: IntegerAttr | None = opt_prop_def(IntegerAttr)
-    traits = traits_def(NoTerminator())
-
-    def __init__(self, dim: str, body: Region, until: tuple[str, int] | None = None):
-        """`until` is a dim M and an offset in elements: the loop ends that far after M's block at hand."""
-        end, offset = (None, 0) if until is None else until
-        super().__init__(
-            properties={
-                "dim": SymbolRefAttr(dim),
-                "until": None if end is None else SymbolRefAttr(end),
-                "offset": IntegerAttr(offset, i64) if offset else None,
-            },
-            regions=[body],
-        )
-
-    @property
-    def until_dim(self) -> str | None:
-        return None if self.until is None else self.until.root_reference.data
-
-    @property
-    def until_offset(self) -> int:
-        """How many elements after the block of `until_dim` the loop ends."""
-        return 0 if self.offset is None else self.offset.value.data
-
-    def verify_(self) -> None:
-        super().verify_()
-        if self.until_offset < 0:
-            raise VerifyException(f"kernel.for: the offset is {self.until_offset}, expected 0 or more")
-        if (until := self.until_dim) is None:
-            if self.offset is not None:
-                raise VerifyException("kernel.for: has an offset without `until`")
-            return
-        dims = require_declared(self, (until,))
-        if until == self.dim_names[0]:
-            raise VerifyException(f"kernel.for: the loop over {until} cannot end at its own block")
-        if dims and not dims[until].is_whole and enclosing_loop(self, until) is None:
-            raise VerifyException(f"kernel.for: no enclosing loop iterates over {until}")
-
-    @property
-    def dim_names(self) -> tuple[str, ...]:
-        return (self.dim.root_reference.data,)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ForOp:
-        dim = parser.parse_symbol_name().data
-        until = None
-        if parser.parse_optional_keyword("until") is not None:
-            offset = 0
-            end = parser.parse_symbol_name().data
-            if parser.parse_optional_punctuation("+") is not None:
-                offset = parser.parse_integer(allow_boolean=False, allow_negative=False)
-            until = (end, offset)
-        attributes = _parse_keyword_attributes(parser)
-        op = cls(dim, _parse_body(parser), until)
-        op.attributes.update(attributes)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" @{self.dim_names[0]}")
-        if self.until_dim is not None:
-            printer.print_string(f" until @{self.until_dim}")
-            if self.until_offset:
-                printer.print_string(f" + {self.until_offset}")
-        _print_keyword_attributes(printer, self)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_empty_block=False)
-
-
-def _parse_body(parser: Parser, arguments: Sequence[Parser.Argument] = ()) -> Region:
+def parse_body(parser: Parser, arguments: Sequence[Parser.Argument] = ()) -> Region:
     """A region with one block, which may be empty."""
     region = parser.parse_region(arguments)
     if not region.blocks:
@@ -287,11 +206,13 @@ def _parse_body(parser: Parser, arguments: Sequence[Parser.Argument] = ()) -> Re
     return region
 
 
-def _parse_keyword_attributes(parser: Parser) -> dict[str, Attribute]:
+def parse_keyword_attributes(parser: Parser) -> dict[str, Attribute]:
+    """An optional `attributes {name = value}`."""
     return parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
 
 
-def _print_keyword_attributes(printer: Printer, op: Operation) -> None:
+def print_keyword_attributes(printer: Printer, op: Operation) -> None:
+    """` attributes {name = value}`, if there are any."""
     if op.attributes:
         printer.print_string(" attributes")
         print_attributes(printer, op)
@@ -308,7 +229,7 @@ def require_axes(op: Operation, names: tuple[str, ...]) -> None:
 def enclosing_loop(op: Operation, dim: str) -> Operation | None:
     """The loop over `dim` around an operation, if there is one."""
     scope = op.parent_op()
-    while scope is not None and not (isinstance(scope, _Loop) and dim in scope.dim_names):
+    while scope is not None and not (isinstance(scope, Loop) and dim in scope.dim_names):
         scope = scope.parent_op()
     return scope
 

@@ -221,6 +221,8 @@ class NestLowering:
         inner = self._loop(dim, into)
         inner.add_op(kernel.LoadOp(part, self._cursor(place, item, inner, op.result.name_hint)))
         self._combine(kind, total, part, inner)
+        if into is self.tiles:
+            self._unite(inner, {0: total}, [kind], {})
 
     def _loop(self, dim: str, into: Block, until: Until | None = None) -> Block:
         body = Block()
@@ -321,11 +323,52 @@ class NestLowering:
                 continue
             else:
                 self._combine(op.result_kinds[index], total, self._tile_for(yields[index]), inner)
+        kept: list[SSAValue] = []
         for kind, result, yielded in zip(op.result_kinds, op.results_, yields, strict=True):
             if kind is Kind.Any and yielded in self._tile_of:
                 self._tile_of[result] = self._tile_of[yielded]
+                kept.append(self._tile_of[result])
             elif kind is Kind.Any:
                 self.places[result] = self.places[yielded]
+        lists = any(
+            kind is Kind.Any and not block.is_local(yielded.type)
+            for kind, yielded in zip(op.result_kinds, yields, strict=True)
+        )
+        if into is self.tiles and not lists:
+            pivots = {index: pivot for index in totals if (pivot := op.result_pivots[index]) is not None}
+            self._unite(inner, totals, op.result_kinds, pivots, kept)
+
+    def _unite(
+        self,
+        inner: Block,
+        totals: Mapping[int, SSAValue],
+        kinds: Sequence[Kind],
+        pivots: Mapping[int, int],
+        kept: Sequence[SSAValue] = (),
+    ) -> None:
+        """Say how two parts of a loop's iterations are united: its `totals` by their numbers, of which some
+        are relative to the maximum whose number `pivots` gives. Any iteration's tiles will do for `kept`.
+        """
+        loop = inner.parent_op()
+        assert isinstance(loop, kernel.ForOp)
+        carried = list(dict.fromkeys((*totals.values(), *kept)))
+        merge = Block(arg_types=[tile.type for tile in carried])
+        others = dict(zip(carried, merge.args, strict=True))
+        for tile, other in others.items():
+            other.name_hint = f"{tile.name_hint}_other" if tile.name_hint else "other"
+        outside, self.tiles, self._last_tile = (self.tiles, self._last_tile), merge, None
+        factors = {
+            top: self._rescale(others[totals[top]], totals[top], merge)
+            for top in sorted(set(pivots.values()))
+        }
+        for index, total in totals.items():
+            if index in pivots:
+                self._faded(total, others[total], factors[pivots[index]], merge)
+            elif index not in factors:
+                self._combine(kinds[index], total, others[total], merge)
+        self.tiles, self._last_tile = outside
+        loop.operands = carried
+        loop.add_region(Region(merge))
 
     def _delayed_contractions(self, op: block.MapOp, running: Mapping[int, bool]) -> set[Operation]:
         """Contractions that go straight into a sum that is relative to a running maximum."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import BFloat16Type, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
+from ...dialects.kernel.sizes import buffer_elements
 from ..precision import computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
 from .scalars import number
+from .stages import Stages, single_stage, stages_of
 from .sweep import SweepEmitter
 from .windows import (
     Array,
@@ -26,6 +28,16 @@ from .windows import (
     tile_type,
     window_of,
 )
+from .work import Work
+
+_HOMES = {
+    "room": "piece.memory",
+    "kept": "piece.kept",
+    "shared": "piece.shared",
+    "lists": "piece.lists",
+    "common": "piece.common",
+}
+"""Where the parts of a task find what is counted under these names."""
 
 OUT_OF_MEMORY = "return bb::out_of_memory;"
 
@@ -47,6 +59,8 @@ class KernelEmitter:
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
     double: bool = False
     counting: bool = False
+    shared_loops: set[Operation] = field(default_factory=set[Operation])
+    """Loops of which a stage does its share of the iterations."""
 
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
@@ -96,89 +110,165 @@ class KernelEmitter:
 
     def _parallel(self, op: kernel.ParallelOp) -> list[str]:
         loops = [self.dims[dim] for dim in op.dim_names]
-        room, tiles = self._tiles(op)
+        stages = stages_of(op, self.dims)
+        if stages is None and any(self._far(inner) is not False for inner in op.walk()):
+            stages = single_stage(op, self.dims)
+        room, tiles = self._tiles(op, stages)
         tasks = " * ".join(loop.trips for loop in loops) or "1"
         over = "".join(f"[{comment_text(dim)}]" for dim in op.dim_names)
         lines = [f"// {over} in parallel"] if over else []
         lines += room
+        if stages is not None:
+            return [*lines, *self._staged(op, stages, tasks, tiles)]
         workers = "1"
         if loops:
-            lines.append(f"const bb::idx work = {self._work(op)};")
+            work = Work(self.dims)
+            work.add(op.body.block.ops, op.dim_names)
+            lines.append(f"const bb::idx work = {work};")
             workers = "bb::workers(work, threads)"
         lines.append(
             f"const int status = bb::parallel_for({tasks}, {workers}, [&](bb::idx task, int) -> int {{"
         )
         inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
+        inner += self._positions(op, "task")
+        inner += tiles
+        inner += self._body(op.body.block.ops)
+        return [*lines, *_closed(inner)]
+
+    def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
+        """Which blocks a task has at hand."""
+        loops = [self.dims[dim] for dim in op.dim_names]
+        lines: list[str] = []
         if loops:
-            inner.append("bb::idx rest = task;")
+            lines.append(f"bb::idx rest = {task};")
         longest_last = {inner.until_dim for inner in op.walk() if isinstance(inner, kernel.ForOp)}
         for name, loop in reversed(list(zip(op.dim_names, loops, strict=True))):
             # The longest tasks first, so that no worker is left alone with one at the end.
             number = (
                 f"{loop.trips} - 1 - rest % {loop.trips}" if name in longest_last else f"rest % {loop.trips}"
             )
-            inner.append(f"const bb::idx {loop.number} = {number};")
-            inner.append(f"rest /= {loop.trips};")
+            lines.append(f"const bb::idx {loop.number} = {number};")
+            lines.append(f"rest /= {loop.trips};")
         for loop in loops:
-            inner += loop.position()
+            lines += loop.position()
         if loops:
-            inner.append("(void)rest;")
-        inner += tiles
-        inner += self._body(op.body.block)
-        inner.append("return bb::ok;")
-        lines += [f"  {line}" for line in inner]
-        lines.append("});")
-        lines.append("if (status) return status;")
+            lines.append("(void)rest;")
         return lines
 
-    def _work(self, op: kernel.ParallelOp) -> str:
-        """About how many operations all iterations do together: an expression."""
-        terms: dict[str, None] = {}
+    def _staged(
+        self, op: kernel.ParallelOp, stages: Stages, tasks: str, pointers: Sequence[str]
+    ) -> list[str]:
+        """The tasks where iterations of their loops may be shared out: see `split.hpp`."""
+        trips = [self.dims[loop.dim_names[0]].trips for loop in stages.loops]
+        lines = [
+            f"const bb::idx work = {stages.work};",
+            f"const bb::idx parts = {stages.parts(tasks, trips)};",
+            f"const int status = bb::in_pieces<T>({tasks}, parts, {len(stages.ops)}, "
+            "bb::workers(work, threads), {room, kept, shared, lists, common}, "
+            "[&](const bb::Piece<T>& piece) -> int {",
+        ]
+        self.shared_loops.update(stages.loops)
+        windows: list[str] = []
+        bodies: list[str] = []
+        for stage, ops in enumerate(stages.ops):
+            inner: list[str] = []
+            if stage % 2:
+                inner += self._united(stages.loops[stage // 2])
+            for line in self._body(ops):
+                # A window is nothing but a place, and other stages look through it as well.
+                (windows if line.startswith("auto* const ") else inner).append(line)
+            if stage % 2 and stage + 1 < len(stages.ops):
+                inner.append("piece.spread();")
+            bodies += [f"if (piece.runs({stage})) {{", *(f"  {line}" for line in inner), "}"]
+        return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
-        def visit(body: Block, around: tuple[str, ...]) -> None:
-            for inner in body.ops:
-                if isinstance(inner, kernel.ForOp):
-                    visit(inner.body.block, (*around, *inner.dim_names))
-                elif isinstance(inner, kernel.ContractOp):
-                    dims = (*tile_type(inner.accumulator).dims, _dims(inner.lhs)[1])
-                    terms["2 * " + self._repeated(dims, around)] = None
-                elif isinstance(inner, kernel.SweepOp):
-                    terms["8 * " + self._repeated(inner.dims, around)] = None
+    def _united(self, loop: kernel.ForOp) -> list[str]:
+        """What the parts of a loop have left becomes one."""
+        merge = loop.merge
+        assert merge is not None
+        if not merge.block.ops:
+            return []
+        inner = ["T* const found = piece.other(part);"]
+        for tile, other in zip(loop.carried, merge.block.args, strict=True):
+            plane, name = self.planes[tile], self.names.claim(other.name_hint or "other")
+            inner.append(f"T* const {name} = found + {plane.pointer}_at;")
+            self.planes[other] = Plane(name, plane.stride, plane.type)
+        inner += self._body(merge.block.ops)
+        return [
+            "for (bb::idx part = 1; part < piece.parts; part++) {",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
 
-        visit(op.body.block, op.dim_names)
-        return " + ".join(terms) or "0"
-
-    def _repeated(self, dims: Sequence[str], around: Sequence[str]) -> str:
-        """How many elements something over `dims` has in all iterations of the loops around."""
-        names = [self.dims[dim].extent for dim in dims]
-        names += [self.dims[dim].trips for dim in around if dim not in dims]
-        return " * ".join(names) or "1"
-
-    def _tiles(self, op: kernel.ParallelOp) -> tuple[list[str], list[str]]:
+    def _tiles(self, op: kernel.ParallelOp, stages: Stages | None) -> tuple[list[str], list[str]]:
         """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
         sizes: list[str] = []
         pointers: list[str] = []
+        near, far = "room", "lists"
         for inner in op.walk():
             if isinstance(inner, kernel.TileOp):
                 type = tile_type(inner.result)
                 name = self.names.claim(inner.result.name_hint or "tile", "_at", "_ld")
                 stride, size = plane_size(type, self.dims)
-                sizes.append(f"const bb::idx {name}_ld = {stride}, {name}_at = room;")
-                sizes.append(f"room += {size};")
-                pointers.append(f"T* const {name} = memory + {name}_at;")
+                home = "kept" if stages is not None and inner.result in stages.kept else "room"
+                sizes.append(f"const bb::idx {name}_ld = {stride}, {name}_at = {home};")
+                sizes.append(f"{home} += {size};")
                 self.planes[inner.result] = Plane(name, f"{name}_ld", type)
             elif isinstance(inner, kernel.BufferOp):
                 strides, size = self._buffer(inner)
                 suffixes = [f"_s{axis}" for axis in range(len(strides))]
-                name = self.names.claim(inner.result.name_hint or "list", "_at", *suffixes)
+                name = self.names.claim(inner.result.name_hint or "list", "_at", "_near", *suffixes)
                 values = "".join(
                     f"{name}{suffix} = {stride}, " for suffix, stride in zip(suffixes, strides, strict=True)
                 )
-                sizes.append(f"const bb::idx {values}{name}_at = room;")
-                sizes.append(f"room += bb::round_up({size}, bb::W<T>);")
-                pointers.append(f"T* const {name} = memory + {name}_at;")
+                crosses = stages is not None and inner.result in stages.shared
+                near, far = ("shared", "common") if crosses else ("room", "lists")
+                sizes.append(f"// {name}: {self._placement(inner)}")
+                home = far if self._far(inner) else near
+                if self._far(inner) is None:
+                    sizes.append(
+                        f"const bool {name}_near = {size} <= {inner.local_bytes} / (bb::idx)sizeof(T);"
+                    )
+                    home = f"({name}_near ? {near} : {far})"
+                sizes.append(f"const bb::idx {values}{name}_at = {home};")
+                sizes.append(f"{home} += bb::round_up({size}, bb::W<T>);")
                 self.arrays[inner.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
-        return ["bb::idx room = 0;", *sizes], pointers
+            else:
+                continue
+            memory = {"room": "memory"}.get(home, home) if stages is None else _HOMES.get(home)
+            if memory is None:
+                memory = f"({name}_near ? {_HOMES[near]} : {_HOMES[far]})"
+            pointers.append(f"T* const {name} = {memory} + {name}_at;")
+        rooms = "room = 0" if stages is None else "room = 0, kept = 0, shared = 0, lists = 0, common = 0"
+        return [f"bb::idx {rooms};", *sizes], pointers
+
+    def _bytes(self, op: kernel.BufferOp) -> int | None:
+        """The bytes of a buffer, where its extents are known."""
+        dims = {name: dim.declared for name, dim in self.dims.items()}
+        elements = buffer_elements(op, dims, lambda name: dims[name].static_extent)
+        return None if elements is None else elements * (8 if self.double else 4)
+
+    def _far(self, op: Operation) -> bool | None:
+        """Whether an operation makes a buffer that lies in global memory; None where that turns out when the
+        kernel is called.
+        """
+        if not isinstance(op, kernel.BufferOp) or op.local_bytes is None:
+            return False
+        bytes = self._bytes(op)
+        return True if op.local_bytes == 0 else None if bytes is None else bytes > op.local_bytes
+
+    def _placement(self, op: kernel.BufferOp) -> str:
+        """Where a buffer lies, for people."""
+        bytes, allotted = self._bytes(op), op.local_bytes
+        size = "as long as its dims" if bytes is None else f"{bytes} bytes"
+        match self._far(op):
+            case None:
+                where = f"in local memory up to {allotted} bytes, else in global memory"
+            case True:
+                where = f"in global memory, for {allotted or 'no'} bytes of local memory are left for it"
+            case False:
+                where = "in local memory"
+        return f"[{', '.join(comment_text(dim) for dim in op.axis_dims)}], {size}, {where}"
 
     def _buffer(self, op: kernel.BufferOp) -> tuple[list[str], str]:
         """The strides of a buffer's axes, row-major, and its size."""
@@ -196,10 +286,10 @@ class KernelEmitter:
         strides = [" * ".join(lengths[axis + 1 :]) or "1" for axis in range(len(lengths))]
         return strides, " * ".join(lengths) or "1"
 
-    def _body(self, body: Block) -> list[str]:
+    def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []
         last = ""
-        for op in body.ops:
+        for op in ops:
             written = self._statement(op)
             where = location_of(op)
             comment = (
@@ -228,7 +318,7 @@ class KernelEmitter:
             case kernel.MoveOp():
                 return self._move(op)
             case kernel.FillOp():
-                if kernel.filled_contraction(op) is not None:
+                if self._starts_from_zero(kernel.filled_contraction(op)):
                     return []
                 plane = self.planes[op.tile]
                 outer, lanes = self._valid(plane.type)
@@ -254,13 +344,20 @@ class KernelEmitter:
             end = self.names.claim(f"{dim.extent}end")
             lines.append(f"const bb::idx {end} = std::min({dim.extent}, {after});  // the rest is masked")
             trips = end if dim.declared.is_batch else f"bb::ceil_div({end}, {dim.size})"
-        inner = [*dim.position(end), *self._body(op.body.block)]
+        inner = [*dim.position(end), *self._body(op.body.block.ops)]
+        start = f"{count} = 0"
+        if op in self.shared_loops:
+            start, trips = f"{count} = piece.begin({trips}), end = piece.end({trips})", "end"
         return [
             *lines,
-            f"for (bb::idx {count} = 0; {count} < {trips}; {count}++) {{",
+            f"for (bb::idx {start}; {count} < {trips}; {count}++) {{",
             *(f"  {line}" for line in inner),
             "}",
         ]
+
+    def _starts_from_zero(self, op: kernel.ContractOp | None) -> bool:
+        """Whether the first iteration of the loop around writes over what the others add to."""
+        return op is not None and op.parent_op() not in self.shared_loops
 
     # Moves
 
@@ -356,7 +453,8 @@ class KernelEmitter:
         mode = (
             "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
         )
-        if (loop := kernel.loop_from_zero(op)) is not None:
+        loop = kernel.loop_from_zero(op)
+        if loop is not None and self._starts_from_zero(op):
             mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
         scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
         packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
@@ -409,6 +507,15 @@ class KernelEmitter:
         window = self.windows[value]
         by_row, by_column = window.strides
         return window.pointer, (by_row, by_column)
+
+
+def _closed(body: Sequence[str]) -> list[str]:
+    """The end of the call whose last argument is a function with such a body."""
+    return [
+        *(f"  {line}" for line in [*body, "return bb::ok;"]),
+        "});",
+        "if (status) return status;",
+    ]
 
 
 def _dims(value: SSAValue) -> tuple[str, ...]:

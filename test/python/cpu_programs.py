@@ -5,14 +5,17 @@ One library for many functions costs little more than one for each: most of a co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from bb.dialects import block
 from bb.dialects.parsing import parse_module
+from bb.lowering.emit_cpp import stages
 from bb.lowering.pipelines import PIPELINES, PassPipeline
 from bb.runtime.executable import Executable, compile_all
 from bb.runtime.inputs import ordered_inputs
@@ -37,6 +40,17 @@ class Program:
 
     name: str
     inputs: Sequence[Array]
+
+
+@contextmanager
+def shared_out_always() -> Iterator[None]:
+    """Kernels that are compiled here share out the iterations of their loops, whatever their number."""
+    with (
+        mock.patch.object(stages, "PIECES", 40),
+        mock.patch.object(stages, "PIECE_WORK", 1),
+        mock.patch.object(stages, "REPEATED", 0),
+    ):
+        yield
 
 
 def renamed(text: str, entry: str, name: str) -> FuncOp:

@@ -6,17 +6,19 @@ Exits with the sanitizer's report where it finds something, and with 3 where val
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 
 from bb.runtime.executable import compile_all
 from bb.runtime.tolerances import BOUNDS
-from cpu_programs import AFTER_BLOCKS, as_blocks, example_programs, faults
+from cpu_programs import AFTER_BLOCKS, as_blocks, example_programs, faults, shared_out_always
 
 
-def main(dtype: str, shape: str, block_size: str) -> int:
+def main(dtype: str, shape: str, block_size: str, loops: str) -> int:
     module, programs = example_programs(dtype, shape)
     size = int(block_size)
     source, pipeline = (module, None) if size == 0 else (as_blocks(module, size), AFTER_BLOCKS)
-    executables = compile_all(source, pipeline=pipeline, sanitize=("address", "undefined"))
+    with shared_out_always() if loops == "shared-out" else nullcontext():
+        executables = compile_all(source, pipeline=pipeline, sanitize=("address", "undefined"))
     found = [
         fault
         for program in programs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from bb.runtime.inputs import ordered_inputs
 from bb.runtime.interpreter import interpret, select_function
 from bb.runtime.tolerances import BOUNDS, narrowest_float
 from block_programs import BlockProgram, block_programs
-from cpu_programs import AFTER_BLOCKS, Array, as_tuple
+from cpu_programs import AFTER_BLOCKS, Array, as_tuple, shared_out_always
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensor_programs import on_tensors, tensor_arguments
@@ -51,13 +52,14 @@ class Batch:
     programs: list[ArrayProgram]
     sizes: list[int]
     pipeline: str
+    shared_out: bool
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> Batch:
     programs = [draw(array_programs()) for _ in range(draw(st.integers(3, 6)))]
     sizes = draw(st.lists(st.sampled_from((2, 3, 4, 5, 8, 16)), min_size=4, max_size=4))
-    return Batch(programs, sizes, draw(st.sampled_from(PIPELINES)))
+    return Batch(programs, sizes, draw(st.sampled_from(PIPELINES)), draw(st.booleans()))
 
 
 def with_sizes(function: FuncOp, sizes: list[int]) -> None:
@@ -106,9 +108,10 @@ def distance(got: Array, wanted: Array) -> float:
     return float(np.max(np.abs(got.astype(np.float64) - wanted.astype(np.float64)), initial=0.0))
 
 
-def assert_all_agree(programs: list[tuple[FuncOp, Case]], pipeline: str) -> None:
+def assert_all_agree(programs: list[tuple[FuncOp, Case]], pipeline: str, shared_out: bool) -> None:
     module = ModuleOp([function for function, _ in programs])
-    executables = compile_all(module, pipeline=pipeline)
+    with shared_out_always() if shared_out else nullcontext():
+        executables = compile_all(module, pipeline=pipeline)
     for function, case in programs:
         assert_agrees(executables[function.sym_name.data], case, pipeline)
 
@@ -117,12 +120,13 @@ def assert_all_agree(programs: list[tuple[FuncOp, Case]], pipeline: str) -> None
 @settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
 @given(batches())
 def test_array_programs(batch: Batch) -> None:
-    assert_all_agree(lowered(batch), batch.pipeline)
+    assert_all_agree(lowered(batch), batch.pipeline, batch.shared_out)
 
 
 @st.composite
-def block_batches(draw: st.DrawFn) -> tuple[list[BlockProgram], str]:
-    return [draw(block_programs()) for _ in range(12)], draw(st.sampled_from(PIPELINES))
+def block_batches(draw: st.DrawFn) -> tuple[list[BlockProgram], str, bool]:
+    programs = [draw(block_programs()) for _ in range(12)]
+    return programs, draw(st.sampled_from(PIPELINES)), draw(st.booleans())
 
 
 def tensor_cases(programs: list[BlockProgram]) -> list[tuple[FuncOp, Case]]:
@@ -140,6 +144,6 @@ def tensor_cases(programs: list[BlockProgram]) -> list[tuple[FuncOp, Case]]:
 @pytest.mark.fuzz
 @settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
 @given(block_batches())
-def test_block_programs(batch: tuple[list[BlockProgram], str]) -> None:
-    programs, pipeline = batch
-    assert_all_agree(tensor_cases(programs), pipeline)
+def test_block_programs(batch: tuple[list[BlockProgram], str, bool]) -> None:
+    programs, pipeline, shared_out = batch
+    assert_all_agree(tensor_cases(programs), pipeline, shared_out)

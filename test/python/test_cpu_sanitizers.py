@@ -12,11 +12,11 @@ from bb.runtime.host_compiler import find_compiler
 
 HERE = Path(__file__).resolve().parent
 
-RUNS = [("bf16", "ones", 0), ("f32", "primes", 4)]
+RUNS = [("bf16", "ones", 0, "by-size"), ("f32", "primes", 4, "shared-out")]
 
 
-@pytest.mark.parametrize(("dtype", "shape", "block_size"), RUNS)
-def test_examples(dtype: str, shape: str, block_size: int) -> None:
+@pytest.mark.parametrize(("dtype", "shape", "block_size", "loops"), RUNS)
+def test_examples(dtype: str, shape: str, block_size: int, loops: str) -> None:
     runtimes = find_compiler().sanitizer_runtimes(("address", "undefined"))
     if len(runtimes) != 2:
         pytest.skip("the compiler has no sanitizers")
@@ -28,7 +28,7 @@ def test_examples(dtype: str, shape: str, block_size: int) -> None:
         "PYTHONPATH": str(HERE),
         "PYTHONMALLOC": "malloc",  # so that arrays, too, lie between guarded zones
     }
-    command = [sys.executable, str(HERE / "cpu_sanitized.py"), dtype, shape, str(block_size)]
+    command = [sys.executable, str(HERE / "cpu_sanitized.py"), dtype, shape, str(block_size), loops]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
     assert done.stdout.endswith("programs are clean\n")

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include "contract.hpp"
 #include "plane.hpp"
+#include "split.hpp"
 
 #define BB_EXPORT __attribute__((visibility("default")))
 

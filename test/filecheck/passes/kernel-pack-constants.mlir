@@ -2,20 +2,20 @@
 
 // With rows in lanes, blocks of 152 columns x 256 k of the weights lie in groups of 6 columns. 16-bit floats become
 // f32.
-// CHECK-LABEL: kernel.func @many_kernel1_pack_w(%w : !kernel.array<600x300xbf16>) outs(%packed : !kernel.array<300x600xf32, #kernel.packed<[152, 256] by 6>>)
+// CHECK-LABEL: kernel.func @many_kernel1_pack_w(%w : !kernel.array<600x300xf16>) outs(%packed : !kernel.array<300x600xf32, #kernel.packed<[152, 256] by 6>>)
 // CHECK-NEXT:    kernel.parallel @{{[A-Z]}}, @{{[A-Z]}} {
-// CHECK-NEXT:      [[TILE:%.+]] = kernel.tile : !kernel.tile<[[N:[A-Z]]] x [[K:[A-Z]]] x bf16, scratch, lanes = rows>
+// CHECK-NEXT:      [[TILE:%.+]] = kernel.tile : !kernel.tile<[[N:[A-Z]]] x [[K:[A-Z]]] x f16, scratch, lanes = rows>
 // CHECK-NEXT:      [[FROM:%.+]] = kernel.cursor %w [[[K]], [[N]]]
 // CHECK-NEXT:      kernel.load [[TILE]], [[FROM]]
 // CHECK-NEXT:      [[TO:%.+]] = kernel.cursor %packed [[[N]], [[K]]] : !kernel.array<300x600xf32, #kernel.packed<[152, 256] by 6>> -> !kernel.cursor<[[N]] x [[K]] x f32>
 // CHECK-NEXT:      kernel.store [[TO]], [[TILE]]
-// CHECK:       kernel.func @many_kernel1(%x : !kernel.array<100x600xbf16>, %w : !kernel.array<300x600xf32, #kernel.packed<[152, 256] by 6>>)
+// CHECK:       kernel.func @many_kernel1(%x : !kernel.array<100x600xf16>, %w : !kernel.array<300x600xf32, #kernel.packed<[152, 256] by 6>>)
 // CHECK-LABEL: func.func @many
-// CHECK-NEXT:    %[[W:.+]] = kernel.launch @many_kernel1_pack_w(%w) {{.*}} {bb.once} : (tensor<600x300xbf16>) -> (tensor<300x600xf32, #kernel.packed<[152, 256] by 6>>)
+// CHECK-NEXT:    %[[W:.+]] = kernel.launch @many_kernel1_pack_w(%w) {{.*}} {bb.once} : (tensor<600x300xf16>) -> (tensor<300x600xf32, #kernel.packed<[152, 256] by 6>>)
 // CHECK-NEXT:    kernel.launch @many_kernel1(%x, %[[W]])
-func.func @many(%x: tensor<100x600xbf16>, %w: tensor<600x300xbf16> {bb.constant}) -> tensor<100x300xbf16> {
-  %o = array.matmul %x, %w : tensor<100x600xbf16>, tensor<600x300xbf16> -> tensor<100x300xbf16>
-  func.return %o : tensor<100x300xbf16>
+func.func @many(%x: tensor<100x600xf16>, %w: tensor<600x300xf16> {bb.constant}) -> tensor<100x300xf16> {
+  %o = array.matmul %x, %w : tensor<100x600xf16>, tensor<600x300xf16> -> tensor<100x300xf16>
+  func.return %o : tensor<100x300xf16>
 }
 
 // With few rows groups are two vectors wide, and 16-bit floats stay as they are, for memory is what takes the time.
@@ -49,4 +49,12 @@ func.func @elementwise(%x: tensor<100x600xf32>, %w: tensor<100x600xf32> {bb.cons
     array.yield %s : f32
   }
   func.return %o : tensor<100x600xf32>
+}
+
+// With many rows bf16 stays as it is: a contraction that may multiply in bf16 pairs the elements for itself.
+// CHECK-LABEL: kernel.func @in_bf16_kernel1(%x : !kernel.array<100x600xbf16>, %w : !kernel.array<600x300xbf16>)
+// CHECK:         kernel.contract {{.*}} multiply bf16
+func.func @in_bf16(%x: tensor<100x600xbf16>, %w: tensor<600x300xbf16> {bb.constant}) -> tensor<100x300xbf16> {
+  %o = array.matmul %x, %w : tensor<100x600xbf16>, tensor<600x300xbf16> -> tensor<100x300xbf16>
+  func.return %o : tensor<100x300xbf16>
 }

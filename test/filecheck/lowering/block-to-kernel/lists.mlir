@@ -6,7 +6,7 @@
 // A list that stays inside an iteration lies in a buffer of its own, one block of rows high.
 // CHECK-LABEL: kernel.func @private_kernel1(%x : !kernel.array<100x40xf32>) outs(%y : !kernel.array<100xf32>)
 // CHECK-NEXT:    kernel.parallel @M {
-// CHECK:           %[[LIST:.*]] = kernel.buffer [M, K] here [M] : !kernel.array<?x?xf32>
+// CHECK:           %[[LIST:.*]] = kernel.buffer [M, K] here [M] local 2560 : !kernel.array<?x?xf32>
 // CHECK:           kernel.for @K {
 // CHECK:             kernel.load
 // CHECK:             %[[TO:.*]] = kernel.cursor %[[LIST]] [M, K] here [M] : !kernel.array<?x?xf32> -> !kernel.cursor<M x K x f32>

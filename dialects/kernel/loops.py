@@ -1,0 +1,164 @@
+"""The sequential loop, and what unites the parts of one whose iterations were shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import FlatSymbolRefAttr, IntegerAttr, SymbolRefAttr, i64
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    opt_prop_def,
+    opt_region_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from ..block.dims import require_declared
+from ..block.syntax import parse_binding, parse_operand_types, print_bindings, print_types
+from .parts import verify_merge
+from .structure import (
+    Loop,
+    enclosing_loop,
+    parse_body,
+    parse_keyword_attributes,
+    print_keyword_attributes,
+)
+
+
+@irdl_op_definition
+class ForOp(Loop):
+    """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`.
+
+    Outside of the loop the first block of the dim is at hand.
+
+    `kernel.for @N until @M` leaves out what lies after the last element of M's block at hand, both counted
+    from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184
+    elements later.
+
+    `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }`: the iterations may be shared out in parts
+    of consecutive ones, each with tiles of its own that hold at first what they hold before the loop: what is
+    neutral. What another part leaves in %a is %b in the region, which unites it with what is in %a: that of
+    the first part, then of the first two, and so on. Every tile that one iteration passes on to the next, or
+    to what stands outside of the loop, is named; one that the region leaves alone is that of the first part.
+    `merge ()` says that nothing is passed on.
+    """
+
+    name = "kernel.for"
+    dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
+    until: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
+    offset: IntegerAttr | None = opt_prop_def(IntegerAttr)
+    carried = var_operand_def()
+    """The tiles that `merge` unites."""
+    body = region_def("single_block")
+    merge = opt_region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+    def __init__(
+        self,
+        dim: str,
+        body: Region,
+        until: tuple[str, int] | None = None,
+        carried: Sequence[SSAValue] = (),
+        merge: Region | None = None,
+    ):
+        """`until` is a dim M and an offset in elements: the loop ends that far after M's block at hand."""
+        end, offset = (None, 0) if until is None else until
+        super().__init__(
+            operands=[carried],
+            properties={
+                "dim": SymbolRefAttr(dim),
+                "until": None if end is None else SymbolRefAttr(end),
+                "offset": IntegerAttr(offset, i64) if offset else None,
+            },
+            regions=[body, merge],
+        )
+
+    @property
+    def until_dim(self) -> str | None:
+        return None if self.until is None else self.until.root_reference.data
+
+    @property
+    def until_offset(self) -> int:
+        """How many elements after the block of `until_dim` the loop ends."""
+        return 0 if self.offset is None else self.offset.value.data
+
+    @property
+    def dim_names(self) -> tuple[str, ...]:
+        return (self.dim.root_reference.data,)
+
+    def verify_(self) -> None:
+        super().verify_()
+        self._verify_until()
+        if self.merge is not None:
+            verify_merge(self, self.dim_names[0], self.carried, self.body.block, self.merge.block)
+        elif self.carried:
+            raise VerifyException("kernel.for: there is no `merge` for the tiles that are named")
+
+    def _verify_until(self) -> None:
+        if self.until_offset < 0:
+            raise VerifyException(f"kernel.for: the offset is {self.until_offset}, expected 0 or more")
+        if (until := self.until_dim) is None:
+            if self.offset is not None:
+                raise VerifyException("kernel.for: has an offset without `until`")
+            return
+        dims = require_declared(self, (until,))
+        if until == self.dim_names[0]:
+            raise VerifyException(f"kernel.for: the loop over {until} cannot end at its own block")
+        if dims and not dims[until].is_whole and enclosing_loop(self, until) is None:
+            raise VerifyException(f"kernel.for: no enclosing loop iterates over {until}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        dim = parser.parse_symbol_name().data
+        until = None
+        if parser.parse_optional_keyword("until") is not None:
+            offset = 0
+            end = parser.parse_symbol_name().data
+            if parser.parse_optional_punctuation("+") is not None:
+                offset = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            until = (end, offset)
+        attributes = parse_keyword_attributes(parser)
+        body = parse_body(parser)
+        carried, merge = _parse_merge(parser)
+        op = cls(dim, body, until, carried, merge)
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" @{self.dim_names[0]}")
+        if self.until_dim is not None:
+            printer.print_string(f" until @{self.until_dim}")
+            if self.until_offset:
+                printer.print_string(f" + {self.until_offset}")
+        print_keyword_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_empty_block=False)
+        if self.merge is None:
+            return
+        printer.print_string(" merge ")
+        print_bindings(printer, self.merge.block.args, self.carried)
+        if self.carried:
+            print_types(printer, self.carried)
+        printer.print_string(" ")
+        printer.print_region(self.merge, print_entry_block_args=False, print_empty_block=False)
+
+
+def _parse_merge(parser: Parser) -> tuple[list[SSAValue], Region | None]:
+    if parser.parse_optional_keyword("merge") is None:
+        return [], None
+    bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_binding(parser))
+    carried: list[SSAValue] = []
+    if bindings:
+        carried = parse_operand_types(parser, [operand for _, operand in bindings])
+    arguments = [argument.resolve(value.type) for (argument, _), value in zip(bindings, carried, strict=True)]
+    region = parser.parse_region(arguments)
+    if not region.blocks:
+        region.add_block(Block())
+    return carried, region

@@ -1,0 +1,48 @@
+"""Which lists of a kernel lie in local memory.
+
+A list that one iteration of the parallel loop needs alone may stay in the caches of its core, as long as it
+fits beside the tiles: each gets an allotment of local memory, and goes to global memory where it is larger.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+
+from ...dialects import block, kernel
+from ...dialects.kernel.sizes import buffer_elements, tile_elements
+from ..precision import computes_in_double
+
+LOCAL_MEMORY = 1 << 20
+"""Bytes of local memory for each worker, if nobody says otherwise: what a core has of second-level cache."""
+
+
+def place_lists(function: kernel.FuncOp, local_memory: int) -> None:
+    """Allot local memory to the buffers of a kernel that have no allotment yet.
+
+    The tiles come first. Of the lists whose extents are known the smallest get what they need, as long as
+    there is enough; what is left is divided among those whose extents are not known. The others get nothing.
+    """
+    buffers = [op for op in function.walk() if isinstance(op, kernel.BufferOp) and op.local is None]
+    if not buffers:
+        return
+    dims = dict(block.parse_dims(function.attributes[block.DIMS]))
+    tiles = [op.result.type for op in function.walk() if isinstance(op, kernel.TileOp)]
+    width = 8 if computes_in_double(type.element_type for type in tiles) else 4
+
+    def extent(name: str) -> int | None:
+        return dims[name].static_extent
+
+    left = local_memory - width * sum(tile_elements(tile, dims, extent) or 0 for tile in tiles)
+    sizes = {buffer: buffer_elements(buffer, dims, extent) for buffer in buffers}
+    known = [(width * size, buffer) for buffer, size in sizes.items() if size is not None]
+    for bytes, buffer in sorted(known, key=lambda pair: pair[0]):
+        fits = bytes <= left
+        _allot(buffer, bytes if fits else 0)
+        left -= bytes if fits else 0
+    unknown = [buffer for buffer, size in sizes.items() if size is None]
+    for buffer in unknown:
+        _allot(buffer, max(0, left) // len(unknown))
+
+
+def _allot(buffer: kernel.BufferOp, bytes: int) -> None:
+    buffer.local = IntegerAttr(bytes, i64)
