@@ -79,7 +79,8 @@ inline int in_pieces(idx tasks, idx parts, int stages, int threads, const Rooms&
     status = parallel_for(each ? tasks * parts : tasks, threads, [&](idx index, int worker) -> int {
       T* const memory = scratch<T>(apart ? rooms.room : rooms.room + own);
       if (!memory) return out_of_memory;
-      const idx task = each ? index / parts : index, part = each ? index % parts : 0;
+      // The same part of all tasks, then the next: heads that share keys read them at about the same time.
+      const idx task = each ? index % tasks : index, part = each ? index / tasks : 0;
       T* const base = apart ? held + task * own : memory + rooms.room;
       T* const distant = far ? far + workers * lists + (apart ? task : worker) * common : nullptr;
       return f(Piece<T>{task, part, parts, stage, memory, base + shared + part * kept, base,
