@@ -71,7 +71,9 @@ def show(record: Record, console: Console) -> None:
                 texts[index] = f"[cyan]{texts[index]}[/]"
         table.add_row(*texts)
     # In a file no line is broken; in a terminal that is too narrow, the table would be no table either.
-    console.width = max(console.width, console.measure(table).maximum + 1)
+    console.width = max(
+        console.width, console.measure(table, options=console.options.update(max_width=WIDEST)).maximum + 1
+    )
     console.print(table)
     for line in notes(record):
         console.print(line, markup=False, soft_wrap=True, highlight=False)

@@ -41,7 +41,8 @@ def ready(name: str, case: Case) -> Ready:
         with torch.inference_mode():
             return module(*activations)
 
-    return Ready(run, _array)
+    shape = case.workload.result_shape
+    return Ready(run, lambda result: _array(result).reshape(shape))
 
 
 def forget() -> None:
