@@ -74,7 +74,7 @@ class Process:
                 self.end()
                 raise ContenderDied(f"no answer within {timeout:g} s")
             line = self._process.stdout.readline()
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):  # it has ended by itself, or been ended
             line = ""
         if not line:
             self.end()
@@ -87,6 +87,10 @@ class Process:
         self.alive = False
         self._signal(signal.SIGKILL)
         self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
         atexit.unregister(self.end)
 
     def _signal(self, number: signal.Signals) -> None:
