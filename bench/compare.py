@@ -121,6 +121,7 @@ def measure(options: argparse.Namespace) -> tuple[Record, bool]:
     measurer = Measurer(names, settings, floors, folder, _tell)
     found: list[Row] = []
     try:
+        measurer.begin(rows)
         for row in rows:
             found.append(measurer.row(row, timed=not options.prepare))
     finally:

@@ -8,8 +8,7 @@ bfloat16 go by the instruction for them where the processor has it (AVX-512 BF16
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 
 from bb.runtime import machine_limits
 from bb.runtime.shared_objects import compile_shared_object, load_shared_object
@@ -75,13 +74,26 @@ class Limits:
         return {name: round(value, 1) for name, value in found.items()}
 
 
-@cache
 def limits(threads: int) -> Limits:
-    """Measure the machine, or take what was measured before. Raises HostCompilerError."""
-    machine = machine_limits.machine_limits(threads)
+    """Measure the machine, for about a second. Raises HostCompilerError.
+
+    What `machine_limits` keeps on disk may have been measured while something else ran.
+    """
+    known = machine_limits.machine_limits(threads)
     library = load_shared_object(compile_shared_object(_SOURCE, name="machine limits"))
-    peak = getattr(library, "bbk_peak_bfloat16", None)
-    if peak is None:
-        return Limits(machine, machine.peak_float)
-    peak.argtypes, peak.restype = [ctypes.c_int], ctypes.c_double
-    return Limits(machine, max(float(peak(threads)), machine.peak_float))
+
+    def best(name: str, *arguments: ctypes.c_int64 | ctypes.c_int) -> float:
+        function = getattr(library, name, None)
+        if function is None:
+            return 0.0
+        function.restype = ctypes.c_double
+        return max(float(function(*arguments)) for _ in range(2))
+
+    count = ctypes.c_int(known.threads)
+    peak = max(known.peak_float, best("bbk_peak_float", count))
+    bandwidths = tuple(
+        (size, max(speed, best("bbk_bandwidth", ctypes.c_int64(size), count)))
+        for size, speed in known.bandwidths
+    )
+    machine = replace(known, peak_float=peak, bandwidths=bandwidths)
+    return Limits(machine, max(peak, best("bbk_peak_bfloat16", count)))

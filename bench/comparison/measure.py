@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,19 @@ class Measurer:
         self.caches, self.tell = caches, tell
         self.processes: dict[str, Process] = {}
         caches.mkdir(parents=True, exist_ok=True)
+
+    def begin(self, workloads: Sequence[Workload]) -> None:
+        """Start the processes that some rows need. They load their libraries at the same time."""
+        modules = {
+            CONTENDERS[name].module: None
+            for name in self.names
+            if any(CONTENDERS[name].takes(workload) for workload in workloads)
+        }
+        for module in modules:
+            self._process(module).start({"do": "begin"})
+        for module in modules:
+            with suppress(ContenderDied):  # which the first row finds out, and tells
+                self.processes[module].finish(BUILD_TIMEOUT)
 
     def close(self) -> None:
         """End all processes."""

@@ -60,21 +60,29 @@ class Process:
             )
         atexit.register(self.end)  # a stopped process would outlive an interrupted run
         self.alive = True
-        self._signal(signal.SIGSTOP)
 
     def ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
         """Let the process run until it has answered. Raises ContenderDied."""
+        self.start(request)
+        return self.finish(timeout)
+
+    def start(self, request: dict[str, Any]) -> None:
+        """Let the process run on a request; `finish` takes the answer."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._signal(signal.SIGCONT)
-        try:
+        with suppress(BrokenPipeError, ValueError):  # it has ended, which `finish` finds
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
+
+    def finish(self, timeout: float) -> dict[str, Any]:
+        """Wait for the answer, and stop the process. Raises ContenderDied."""
+        assert self._process.stdout is not None
+        try:
             if not select.select([self._process.stdout], [], [], timeout)[0]:
                 self.end()
                 raise ContenderDied(f"no answer within {timeout:g} s")
             line = self._process.stdout.readline()
-        except (BrokenPipeError, ValueError):  # it has ended by itself, or been ended
+        except ValueError:  # it has been ended before
             line = ""
         if not line:
             self.end()

@@ -45,6 +45,12 @@ def ready(name: str, case: Case) -> Ready:
     return Ready(run, lambda result: _array(result).reshape(shape))
 
 
+def begin() -> None:
+    """Load Inductor, which takes many times as long as to compile a row."""
+    _compiled(lambda x: x + 1, {})(torch.zeros(16))
+    forget()
+
+
 def forget() -> None:
     """Drop what was compiled: a new row has new shapes and code."""
     torch.compiler.reset()

@@ -2,6 +2,7 @@
 
 It answers lines of JSON on standard input with lines of JSON on standard output:
 
+    {"do": "begin"}                    import the module, and load what its library loads late
     {"do": "open", "workload": {...}, "folder": ..., "threads": ...}    a row, and the folder of its arrays
     {"do": "ready", "name": ...}       build a contender, compare its result with the reference, warm it up
     {"do": "time", "name": ..., "seconds": ...}    one call that does not count, and calls for so long
@@ -69,6 +70,9 @@ class Worker:
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         match request["do"]:
+            case "begin":
+                getattr(self.module, "begin", lambda: None)()
+                return {}
             case "open":
                 self.folder = Path(request["folder"])
                 self.case = self.load(Workload(**request["workload"]), int(request["threads"]))
