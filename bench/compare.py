@@ -27,7 +27,7 @@ from bb.runtime.threads import thread_count
 from bb.tools.common import ArgumentParser, positive
 from bb.tools.files import ToolError, write_text
 from comparison.contenders import CONTENDERS, OURS, RIVALS, UNFUSED
-from comparison.floors import limits
+from comparison.floors import Limits
 from comparison.machine import commit, machine, versions
 from comparison.measure import Measurer, Settings
 from comparison.records import Record, RecordError, Row, merged, read_record
@@ -115,7 +115,7 @@ def measure(options: argparse.Namespace) -> tuple[Record, bool]:
     if options.tiny:
         rows = [tiny(row) for row in rows]
     settings = Settings(thread_count(options.threads), options.rounds, options.turn)
-    floors = limits(settings.threads)
+    floors = Limits(settings.threads)
     cache = user_cache()
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / "bench" if cache is None else cache.folder("bench")
     measurer = Measurer(names, settings, floors, folder, _tell)

@@ -96,7 +96,7 @@ class Measurer:
             standing = self._build(workload, names, Path(folder), timings)
         built = time.perf_counter()
         if timed:
-            self._take_turns(standing, timings)
+            self._take_turns(workload, standing, timings)
         for name, each in standing.items():
             if name not in timings:
                 timings[name] = (
@@ -107,6 +107,7 @@ class Measurer:
         self._forget(names)
         took = f"built in {built - start:.1f} s, measured in {time.perf_counter() - built:.1f} s"
         self.tell(f"{workload.name} ({workload.size}): {len(standing)} of {len(names)} {took}")
+        self.limits.watch(workload)
         floor = self.limits.floor(workload)
         return Row(
             name=workload.name,
@@ -162,8 +163,12 @@ class Measurer:
             process = self.processes[module] = Process(module, self.settings.threads, self.caches, log)
         return process
 
-    def _take_turns(self, standing: Mapping[str, _Standing], timings: dict[str, Timing]) -> None:
+    def _take_turns(
+        self, workload: Workload, standing: Mapping[str, _Standing], timings: dict[str, Timing]
+    ) -> None:
         for number in range(self.settings.rounds):
+            if number in (0, self.settings.rounds // 2):
+                self.limits.watch(workload)
             names = [name for name, each in standing.items() if name not in timings]
             if number >= ENOUGH_ROUNDS:
                 names = in_the_running({name: standing[name].seconds for name in names})

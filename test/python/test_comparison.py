@@ -12,11 +12,10 @@ import bb
 import compare
 import numpy as np
 import pytest
-from bb.runtime.machine_limits import MachineLimits
 from bb.tools.files import ToolError
 from comparison import page
 from comparison.contenders import CONTENDERS, OURS, RIVALS, UNFUSED, Ready, aligned, fastest
-from comparison.floors import Limits
+from comparison.floors import Floor, Limits, floor
 from comparison.measure import in_the_running
 from comparison.process import ContenderDied, Process, environment
 from comparison.records import Record, RecordError, Row, Timing, merged, parse_record, read_record
@@ -220,14 +219,26 @@ def test_ratio_share_and_best_rival():
 
 
 def test_floors_take_the_larger_time():
-    limits = Limits(MachineLimits(2, 1e9, 5e8, ((2**20, 4e9), (2**30, 1e9))), 2e9)
-    a3 = ROWS["A3"]
-    assert limits.floor(a3).ms == pytest.approx(1e3 * a3.flops / 1e9)
-    assert limits.floor(a3).by == "compute"
-    assert limits.floor(replace(a3, dtype="bf16")).ms == pytest.approx(1e3 * a3.flops / 2e9)
-    d1 = limits.floor(ROWS["D1"])
-    assert (d1.by, d1.ms) == ("memory", pytest.approx(1e3 * ROWS["D1"].bytes / 1e9))
-    assert limits.figures()["read 1 MiB, GB/s"] == 4.0
+    a3, d1 = ROWS["A3"], ROWS["D1"]
+    assert floor(a3, 1e9, 4e9) == Floor(pytest.approx(1e3 * a3.flops / 1e9), "compute")
+    assert floor(a3, 1e12, 1e6) == Floor(pytest.approx(1e3 * a3.bytes / 1e6), "memory")
+    assert floor(d1, 1e9, 4e9) == Floor(pytest.approx(1e3 * d1.bytes / 4e9), "memory")
+
+
+def test_limits_keep_the_best_that_was_measured(monkeypatch: pytest.MonkeyPatch):
+    limits, row = Limits(1), tiny(ROWS["A1.bf16"])
+    answers = iter([1e9, 3e9, 5e9, 6e9, 2e9, 0.0, 7e9, 4e9])
+    monkeypatch.setattr(limits, "_measure", lambda *_: next(answers))
+    limits.watch(row)
+    assert (limits.peaks, limits.bandwidths) == ({"f32": 1e9, "bf16": 3e9}, {row.bytes: 6e9})
+    limits.watch(row)
+    assert (limits.peaks, limits.bandwidths) == ({"f32": 2e9, "bf16": 3e9}, {row.bytes: 7e9})
+    assert limits.floor(row) == floor(row, 3e9, 7e9)
+    assert limits.figures() == {
+        "f32 GFLOP/s": 2.0,
+        "bf16 GFLOP/s": 3.0,
+        f"{row.bytes / 1e6:.3g} MB, GB/s": 7.0,
+    }
 
 
 # Tables
