@@ -21,7 +21,6 @@ _SOURCE = (
     machine_limits.SOURCE
     + """
 #include <cstdlib>
-#include <sys/mman.h>
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif
