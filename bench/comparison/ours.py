@@ -20,5 +20,8 @@ def ready(name: str, case: Case) -> Ready:
     run = executable.prepare(threads=case.threads, **case.weights) if case.weights else executable
     out = aligned(workload.result_shape, DTYPES[workload.dtype])
     out[...] = 0
-    activations, threads = list(case.activations.values()), case.threads
-    return Ready(lambda: run(*activations, out=out, threads=threads), lambda _: out)
+    threads, shapes = case.threads, workload.program_shapes
+    activations = [array.reshape(shapes[name]) for name, array in case.activations.items()]
+    # Queries and results have one shape, whatever a program calls heads.
+    own = out.reshape(shapes["q"]) if workload.kind == "attention" else out
+    return Ready(lambda: run(*activations, out=own, threads=threads), lambda _: out)

@@ -17,9 +17,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from bb.runtime.scalar_semantics import erf
 from bb.tools.docs.small_examples import resized, respell
 from numpy.typing import NDArray
+
+try:
+    from scipy.special import erf  # ten times as fast
+except ImportError:
+    from bb.runtime.scalar_semantics import erf
 
 Array = NDArray[Any]
 
@@ -75,11 +79,8 @@ class Workload:
         e = self.extents
         match self.kind:
             case "attention":
-                return {
-                    "q": (e["H"], e["M"], e["D"]),
-                    "k": (e["H"], e["N"], e["D"]),
-                    "v": (e["H"], e["N"], e["D"]),
-                }
+                keys = (self.heads, e["N"], e["D"])
+                return {"q": self.result_shape, "k": keys, "v": keys}
             case "layernorm_matmul":
                 rows, columns = (e["M"], e["K"]), (e["N"],)
                 return {
@@ -105,11 +106,27 @@ class Workload:
         e = self.extents
         match self.kind:
             case "attention":
-                return (e["H"], e["M"], e["D"])
+                return (self.heads, e["H"] // self.heads * e["M"], e["D"])
             case "swiglu":
                 return (e["M"], e["D"])
             case _:
                 return (e["M"], e["N"])
+
+    @property
+    def heads(self) -> int:
+        """Heads of keys and values.
+
+        Where they are fewer than those of queries, rivals get the queries that share one as its rows, which
+        is the same without a mask; ours get heads of queries.
+        """
+        return self.extents.get("G", self.extents["H"])
+
+    @property
+    def program_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the arguments as the program has them."""
+        if "G" not in self.extents:
+            return self.shapes
+        return {**self.shapes, "q": tuple(self.extents[name] for name in "HMD")}
 
     @property
     def size(self) -> str:
@@ -147,6 +164,9 @@ class Workload:
                 return resized("attention_causal", extents, self.dtype)[0]
             case "attention" if self.causal:
                 return self._own("attention_causal_cached")
+            case "attention" if "G" in e:
+                extents = {"G": e["G"], "M": e["M"], "N": e["N"], "D": e["D"], "L": e["D"]}
+                return resized("attention_gqa", extents, self.dtype)[0]
             case "attention":
                 # An extent of 1 has to be written as such: respelling finds extents by their numbers.
                 return self._own("attention_decode" if e["M"] == 1 else "attention_heads")
@@ -250,6 +270,7 @@ F32_ROWS: Sequence[Workload] = (
     _row("A4", "attention", "HMND", 32, 1, 4096, 128),
     _row("A5", "attention", "HMND", 7, 333, 517, 80),
     _row("A5c", "attention", "HMND", 7, 333, 517, 80),
+    _row("A6", "attention", "HGMND", 32, 8, 1, 4096, 128),
     _row("B1", "layernorm_matmul", "MKN", 2048, 1024, 1024),
     _row("B2", "layernorm_matmul", "MKN", 512, 4096, 4096),
     _row("B3", "layernorm_matmul", "MKN", 8, 4096, 4096),
@@ -280,6 +301,8 @@ def tiny(workload: Workload) -> Workload:
     small = {
         name: min(extent, _SMALL + index) for index, (name, extent) in enumerate(workload.extents.items())
     }
+    if "G" in small:
+        small["H"] = 4 * small["G"]  # what the example has
     if workload.causal:
         if workload.extents["M"] == workload.extents["N"]:
             small["N"] = small["M"]
