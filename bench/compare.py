@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from bb.dialects.diagnostics import did_you_mean
@@ -119,15 +119,18 @@ def measure(options: argparse.Namespace) -> tuple[Record, bool]:
     cache = user_cache()
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / "bench" if cache is None else cache.folder("bench")
     measurer = Measurer(names, settings, floors, folder, _tell)
+    shown = asdict(settings) | ({"tiny": True} if options.tiny else {})
+    record = Record(machine(), versions(names), commit(), shown, {}, ())
     found: list[Row] = []
     try:
         measurer.begin(rows)
         for row in rows:
             found.append(measurer.row(row, timed=not options.prepare))
+            record = replace(record, limits=floors.figures(), rows=tuple(found))
+            if options.json:  # after every row, for a run may be interrupted
+                write_text(options.json, record.text())
     finally:
         measurer.close()
-    shown = asdict(settings) | ({"tiny": True} if options.tiny else {})
-    record = Record(machine(), versions(names), commit(), shown, floors.figures(), found)
     ours = [row.contenders[name] for row in found for name in (OURS, UNFUSED) if name in row.contenders]
     return record, not any(timing.failed for timing in ours)
 
@@ -148,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             record, right = measure(options)
         if not options.prepare:
             show(record, Console())
-        if options.json:
+        if options.json and options.table:
             write_text(options.json, record.text())
         if options.plot:
             from comparison.plot import draw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bb.tools.docs.markdown import item, page, paragraph, table
@@ -53,7 +54,10 @@ make docs
 
 def text(folder: Path = RESULTS) -> str:
     """The page of the runs in a folder. Raises RecordError."""
-    runs = [read_record(folder / name) for name in RUNS]
+    first = read_record(folder / RUNS[0])
+    # A run takes a while: until there is a second one, its column is empty.
+    second = read_record(folder / RUNS[1]) if (folder / RUNS[1]).exists() else replace(first, rows=())
+    runs = [first, second]
     blocks = ["# Performance", paragraph(INTRODUCTION), *_machine(runs[0]), paragraph(READING)]
     for title, rows in (("float32", F32_ROWS), ("bfloat16", BF16_ROWS)):
         names = [row.name for row in rows]
@@ -96,20 +100,21 @@ def _machine(record: Record) -> list[str]:
     ]
 
 
-def _pairs(runs: Sequence[Record], names: Sequence[str]) -> list[tuple[Row, Row]]:
-    """The rows that both runs have."""
+def _pairs(runs: Sequence[Record], names: Sequence[str]) -> list[tuple[Row, Row | None]]:
+    """The rows of the first run, each with that of the second."""
     first, second = ({row.name: row for row in run.rows} for run in runs)
-    return [(first[name], second[name]) for name in names if name in first and name in second]
+    return [(first[name], second.get(name)) for name in names if name in first]
 
 
-def _summary(pairs: Sequence[tuple[Row, Row]]) -> str:
+def _summary(pairs: Sequence[tuple[Row, Row | None]]) -> str:
     """A sentence on wins, ties and losses, by the geometric mean of both runs."""
     found: dict[str, list[str]] = {"faster": [], "tie": [], "slower": []}
     ratios: list[float] = []
     for first, second in pairs:
-        if first.ratio is None or second.ratio is None:
+        both = [row.ratio for row in (first, second) if row is not None and row.ratio is not None]
+        if not both:
             continue
-        ratio = math.sqrt(first.ratio * second.ratio)
+        ratio = math.prod(both) ** (1 / len(both))
         ratios.append(ratio)
         kind = "tie" if abs(ratio - 1) <= TIE else "faster" if ratio > 1 else "slower"
         found[kind].append(f"{first.name} ({ratio:.2f})")
@@ -128,7 +133,7 @@ def _summary(pairs: Sequence[tuple[Row, Row]]) -> str:
     )
 
 
-def _ratios(pairs: Sequence[tuple[Row, Row]]) -> str:
+def _ratios(pairs: Sequence[tuple[Row, Row | None]]) -> str:
     head = [
         "row",
         "extents",
@@ -142,7 +147,7 @@ def _ratios(pairs: Sequence[tuple[Row, Row]]) -> str:
     ]
     lines: list[list[str]] = []
     for first, second in pairs:
-        rivals = dict.fromkeys(row.best_rival or "-" for row in (first, second))
+        rivals = dict.fromkeys(row.best_rival or "-" for row in (first, second) if row is not None)
         rival = first.best_rival
         lines.append(
             [
@@ -152,7 +157,7 @@ def _ratios(pairs: Sequence[tuple[Row, Row]]) -> str:
                 milliseconds(None if rival is None else first.median(rival)),
                 milliseconds(first.median(OURS)),
                 _number(first.ratio),
-                _number(second.ratio),
+                _number(None if second is None else second.ratio),
                 _number(_worth(first)),
                 "-" if first.share_of_floor is None else f"{100 * first.share_of_floor:.0f} %",
             ]

@@ -151,12 +151,16 @@ def merged(records: Sequence[Record], order: Iterable[str]) -> Record:
             if row.name in rows:
                 raise RecordError(f"the row {row.name} is in more than one of the files")
             rows[row.name] = row
+    limits: dict[str, float] = {}
+    for record in records:
+        for name, value in record.limits.items():
+            limits[name] = max(value, limits.get(name, 0.0))
     rank = {name: index for index, name in enumerate(order)}
     return Record(
         first.machine,
         first.versions,
         first.commit,
         first.settings,
-        first.limits,
+        limits,
         sorted(rows.values(), key=lambda row: rank.get(row.name, len(rank))),
     )

@@ -402,3 +402,12 @@ def test_the_page_tells_wins_ties_and_losses(tmp_path: Path):
     assert "Slower than the best rival (1): A3 (0.50)" in text
     assert "| A1 | H 16, M 1024, N 1024, D 64 | jax | 4.00 | 2.00 | 2.00 | 2.00 | 1.50 | 50 % |" in text
     assert "- A3: `numpy`: no luck" in text
+
+
+def test_the_page_of_one_run_leaves_the_second_empty(tmp_path: Path):
+    record = made_record(made_row("A1", ours=2.0, ours_unfused=3.0, jax=4.0))
+    (tmp_path / page.RUNS[0]).write_text(record.text())
+    text = page.text(tmp_path)
+    assert "| A1 | H 16, M 1024, N 1024, D 64 | jax | 4.00 | 2.00 | 2.00 | - | 1.50 | 50 % |" in text
+    with pytest.raises(RecordError, match="cannot read"):
+        page.text(tmp_path / "nowhere")
