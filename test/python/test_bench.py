@@ -19,12 +19,3 @@ def test_fusion_speed(tmp_path: Path) -> None:
     assert [row["array_ops"] for row in rows] == [56, 56, 112, 11, 22, 44]
     assert all(row["seconds"] > 0 for row in rows)
     assert all(row["what"] in run.stdout for row in rows)
-
-
-def test_cpu_attention() -> None:
-    sizes = ["--heads", "2", "--queries", "40", "--keys", "33", "--width", "16", "--rounds", "2"]
-    command = [sys.executable, str(BENCH / "cpu_attention.py"), *sizes]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert "ours: error" in run.stdout
-    assert "ours takes 1.00 of it" in run.stdout

@@ -1,0 +1,1 @@
+"""The CPU target measured beside its rivals: `bench/compare.py` is the command line."""
