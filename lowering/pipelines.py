@@ -128,6 +128,12 @@ def _kernel_hoist() -> type[ModulePass]:
     return KernelHoistPass
 
 
+def _kernel_in_place() -> type[ModulePass]:
+    from ..passes.kernel_in_place import KernelInPlacePass
+
+    return KernelInPlacePass
+
+
 ALL_PASSES: dict[str, PassFactory] = {
     "array-decompose": _array_decompose,
     "array-simplify-views": _array_simplify_views,
@@ -145,14 +151,15 @@ ALL_PASSES: dict[str, PassFactory] = {
     "dce": _dce,
     "kernel-fuse-sweeps": _kernel_fuse_sweeps,
     "kernel-hoist": _kernel_hoist,
+    "kernel-in-place": _kernel_in_place,
 }
 """Every known pass; a factory imports its pass's module when called."""
 
 PIPELINES: dict[str, str] = {
     "cpu": "array-decompose,array-to-block,block-shapes,block-fuse{extend=false},block-stabilize,"
-    "block-fuse-elementwise,block-to-kernel,kernel-hoist,kernel-fuse-sweeps",
+    "block-fuse-elementwise,block-to-kernel,kernel-hoist,kernel-fuse-sweeps,kernel-in-place",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
-    "kernel-fuse-sweeps",
+    "kernel-fuse-sweeps,kernel-in-place",
 }
 """The default pipelines, from arrays to kernels: one for each target, and what fusion is compared with."""
 

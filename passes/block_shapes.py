@@ -6,6 +6,10 @@ summed over, or runs along the columns of a result, is cut where a plane of that
 would leave the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of
 an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
 written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
+
+A program without contractions waits for memory, not for arithmetic: its rows stay whole as long as the
+second-level cache has room for them (`LONGEST_ROW`), and a tile has as many of them as the first-level cache
+holds beside their results (`ROW_ELEMENTS`), so that each element is fetched once and used from there.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ from .programs import block_programs
 ROWS = 64
 COLUMNS = 256
 CHAINED = 64
+ROW_ELEMENTS = 4096
+LONGEST_ROW = 16384
 WHOLE = "whole"
 
 
@@ -75,12 +81,13 @@ def choose_shapes(
     Raises OpError where a batch dim is to have a size.
     """
     roles = _Roles.of(function)
-    return {name: _shaped(function, name, dim, wanted.get(name), roles) for name, dim in dims.items()}
+    return {name: _shaped(function, name, dims, wanted.get(name), roles) for name in dims}
 
 
 def _shaped(
-    function: FuncOp, name: str, dim: block.DimAttr, wanted: str | None, roles: _Roles
+    function: FuncOp, name: str, dims: Mapping[str, block.DimAttr], wanted: str | None, roles: _Roles
 ) -> block.DimAttr:
+    dim = dims[name]
     if dim.is_batch and wanted is not None:
         raise OpError(function, f"batch dim {name} takes no block size: its items have no axis over it")
     if wanted == WHOLE:
@@ -89,11 +96,34 @@ def _shaped(
         return dim.with_block_size(int(wanted))
     if dim.is_batch or dim.block_size is not None or dim.is_whole:
         return dim
-    size = ROWS if name in roles.rows else CHAINED if name in roles.chained else COLUMNS
-    extent = dim.static_extent
-    if extent is not None and extent <= COLUMNS and name not in roles.rows:
+    extent, longest = dim.static_extent, COLUMNS
+    if name in roles.rows:
+        size = ROWS
+        if roles.sweeps_rows:
+            size = max(1, min(ROWS, _power_below(ROW_ELEMENTS // _row_length(dims, roles))))
+        return dim.with_block_size(size)
+    if roles.sweeps_rows:
+        longest = LONGEST_ROW
+    if extent is not None and extent <= longest:
         return block.DimAttr(extent, 0, Blocking.Whole)
-    return dim.with_block_size(size)
+    if roles.sweeps_rows and extent is not None:
+        return dim.with_block_size(ROW_ELEMENTS)
+    return dim.with_block_size(CHAINED if name in roles.chained else COLUMNS)
+
+
+def _row_length(dims: Mapping[str, block.DimAttr], roles: _Roles) -> int:
+    """The elements of a row that a tile of a program without contractions has; `COLUMNS` where unknown."""
+    lengths = [1]
+    for name, dim in dims.items():
+        if name not in roles.rows and not dim.is_batch:
+            extent = dim.block_size or dim.static_extent or COLUMNS
+            lengths.append(extent if extent <= LONGEST_ROW else ROW_ELEMENTS)
+    return max(lengths)
+
+
+def _power_below(number: int) -> int:
+    """The largest power of two that is not above a number; 0 for 0."""
+    return 1 << number.bit_length() >> 1
 
 
 @dataclass(frozen=True)
@@ -104,21 +134,29 @@ class _Roles:
     """Rows of what the program gives."""
     chained: frozenset[str]
     """Columns of one contraction's result that another contraction sums over."""
+    sweeps_rows: bool
+    """Whether the program contracts nothing, and reduces nothing but rows."""
 
     @classmethod
     def of(cls, function: FuncOp) -> _Roles:
         rows: set[str] = set()
         columns: set[str] = set()
         summed: set[str] = set()
+        reduced: set[str] = set()
+        contracts = False
         for op in function.walk():
             if isinstance(op, block.AssembleOp):
                 item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
                 assert isinstance(item, block.ItemType)
                 rows.update(item.dims[:1])
+            elif isinstance(op, block.RowSumOp | block.RowMaxOp | block.RowMinOp):
+                reduced.update(_dims(op.operands[0])[1:])
             elif isinstance(op, block.DotOp):
+                contracts = True
                 columns.update(_dims(op.result)[1:])
                 summed.update(_dims(op.lhs)[1:])
-        return cls(frozenset(rows), frozenset(columns & summed - rows))
+        sweeps_rows = bool(rows) and not contracts and not rows & reduced
+        return cls(frozenset(rows), frozenset(columns & summed - rows), sweeps_rows)
 
 
 def _dims(value: SSAValue) -> tuple[str, ...]:

@@ -33,10 +33,13 @@ from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
 from .memory import allocate
 from .scalar_semantics import Array, numpy_dtype
+from .settings import byte_count, setting
 from .shared_objects import compile_shared_object, load_shared_object, native_directory
 from .threads import thread_count
 
 Index = ctypes.c_int64
+
+STREAM_VARIABLE = "BB_STREAM_FROM"
 
 
 class _ArrayStruct(ctypes.Structure):
@@ -97,6 +100,15 @@ class KernelLibrary:
             entry.restype = ctypes.c_int
             entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
             self.entries[name] = entry
+        if setting(STREAM_VARIABLE) is not None:
+            self.stream_from(byte_count(STREAM_VARIABLE, 0))
+
+    def stream_from(self, size: int) -> None:
+        """Write results of at least so many bytes past the caches, where kernels can; at first, what is
+        larger than the last-level cache. Holds for all executables of the same object in this process.
+        """
+        if self.path is not None:
+            self._loaded.bbk_past_caches_from(Index(size))
 
     def _keep_blocks(self, before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
         if after is not None and after.name == TO_KERNELS:

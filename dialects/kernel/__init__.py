@@ -23,7 +23,7 @@ from .compute import (
     YieldOp,
     scalar_block,
 )
-from .effects import readers, tiles_read, tiles_written, writers
+from .effects import readers, sweeps_only, tiles_read, tiles_written, writers
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
     ForOp,
@@ -32,6 +32,7 @@ from .structure import (
     ParallelOp,
     enclosing_loop,
     is_input,
+    is_output,
     kernels_of,
     region_of,
 )
@@ -89,10 +90,12 @@ __all__ = [
     "YieldOp",
     "enclosing_loop",
     "is_input",
+    "is_output",
     "kernels_of",
     "readers",
     "region_of",
     "scalar_block",
+    "sweeps_only",
     "tiles_read",
     "tiles_written",
     "writers",

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include "contract.hpp"
 #include "plane.hpp"
+#include "rows.hpp"
 
 #define BB_EXPORT __attribute__((visibility("default")))
 
@@ -112,6 +113,10 @@ inline Status contract_columns(T* C, idx ldc, const SA* A, idx am, idx ak, const
   return contract(C, ldc, a, a_stride, idx(1), b, b_stride, M, N, K, mode);
 }
 }  // namespace bb
+
+extern "C" BB_EXPORT inline __attribute__((used)) void bbk_past_caches_from(std::int64_t bytes) {
+  bb::past_caches_from.store(bytes);
+}
 
 #if defined(BB_COUNTING)
 extern "C" BB_EXPORT void bbk_take_counts(std::int64_t* out) {
