@@ -17,8 +17,8 @@ from ..dialects.kernel import CursorOp, LoadOp, StoreOp, SweepOp, TileOp, TileTy
 class KernelInPlacePass(ModulePass):
     """Mark loads whose tile may be the block of the array, and stores that may be written past the caches.
 
-    `kernel.load … in_place`: nobody else writes to the tile, so nothing need be copied. `ahead`: a kernel
-    that only sweeps over rows waits for memory, so that the next row is fetched meanwhile. `kernel.store …
+    `kernel.load … in_place`: nobody else writes to the tile, so nothing need be copied. `ahead`: rows that
+    several sweeps go over leave memory idle in between; the next one is fetched meanwhile. `kernel.store …
     in_place`: the sweep that computes the tile may write to the array. `stream`: nobody in the kernel reads
     the block again. Whether an array's layout and size allow what a word says is seen when the kernel runs.
     """
@@ -40,8 +40,7 @@ def mark_moves(function: kernel.FuncOp) -> None:
                 _write_to_array(op)
         elif isinstance(op, LoadOp) and rows_only and _is_read_only(op):
             op.in_place = UnitAttr()
-            type = op.target.type
-            if isinstance(type, TileType) and len(type.dims) == 2:
+            if _is_swept_again(op):
                 op.ahead = UnitAttr()
 
 
@@ -84,6 +83,16 @@ def _is_read_only(op: LoadOp) -> bool:
         and kernel.writers(tile) == [op]
         and all(isinstance(reader, SweepOp) and _follows(reader, op) for reader in kernel.readers(tile))
     )
+
+
+def _is_swept_again(op: LoadOp) -> bool:
+    """Whether several sweeps follow over the rows of a tile; what one sweep reads, hardware fetches ahead."""
+    type, body = op.target.type, op.parent
+    assert body is not None
+    if not isinstance(type, TileType) or len(type.dims) != 2:
+        return False
+    sweeps = [each for each in body.ops if isinstance(each, SweepOp) and each.dims == type.dims]
+    return len(sweeps) > 1
 
 
 def _follows(later: Operation, earlier: Operation) -> bool:

@@ -67,7 +67,8 @@ def fetched_ahead(
 ) -> list[str]:
     """What a sweep fetches while it computes: its share of the rows after those at hand.
 
-    The first sweep over rows waits for them anyhow; those after it share the next ones.
+    The first sweep over rows waits for them anyhow. Of those after it, the ones that compute longest, which
+    leave memory idle, share the next rows.
     """
     body = op.parent
     assert body is not None
@@ -77,7 +78,7 @@ def fetched_ahead(
             continue
         wanted = tile_type(load.target).dims
         sweeps = [each for each in body.ops if isinstance(each, kernel.SweepOp) and each.dims == wanted]
-        sharing = sweeps[1:] or sweeps
+        sharing = [each for each in sweeps[1:] if _computes(each)] or sweeps[1:]
         if op not in sharing:
             continue
         window = windows[load.source]
@@ -89,3 +90,8 @@ def fetched_ahead(
             share = f"({f'{begin} * {width} + ' if begin else ''}l) / {len(sharing)}"
         lines.append(f"bb::prefetch<2>({window.pointer} + (o + 1) * {by_outer} + {share});")
     return lines
+
+
+def _computes(op: kernel.SweepOp) -> bool:
+    """Whether a sweep has functions of many operations."""
+    return any(inner.name.startswith("math.") for inner in op.body.block.ops)

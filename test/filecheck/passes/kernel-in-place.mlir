@@ -2,26 +2,33 @@
 // RUN: bb-opt %s -p kernel-in-place,kernel-in-place | filecheck %s
 // RUN: bb-opt %s -p kernel-in-place | bb-opt | filecheck %s
 
-// A tile that is loaded once and only read may be the block of the array, a vector too; rows are fetched ahead.
+// A tile that is loaded once and only read may be the block of the array, a vector too; rows that are swept over
+// again are fetched ahead.
 // The sweep writes to the result itself, so that its cursor comes first, and past the caches.
 // CHECK-LABEL: kernel.func @rows(
 // CHECK:           kernel.load %x_1, %{{.*}} in_place ahead : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.cursor<M x N x f32>
 // CHECK:           kernel.load %g_1, %{{.*}} in_place : !kernel.tile<N x f32, scratch>, !kernel.cursor<N x f32>
-// CHECK-NEXT:      %to = kernel.cursor %o
+// CHECK-NEXT:      kernel.sweep [M, N] (%{{.*}} = %x_1) -> (sum %s)
+// CHECK:           %to = kernel.cursor %o
 // CHECK-NEXT:      kernel.sweep
 // CHECK:           kernel.store %to, %o_1 in_place stream : !kernel.cursor<M x N x f32>, !kernel.tile<M x N x f32, scratch, lanes = cols>
 kernel.func @rows(%x : !kernel.array<64x48xf32>, %g : !kernel.array<48xf32>) outs(%o : !kernel.array<64x48xf32>) attributes {block.dims = {M = #block.dim<64, block = 1>, N = #block.dim<48, whole>}} {
   kernel.parallel @M {
     %x_1 = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = cols>
     %g_1 = kernel.tile : !kernel.tile<N x f32, scratch>
+    %s = kernel.tile : !kernel.tile<M x f32, scratch>
     %o_1 = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = cols>
     %from_x = kernel.cursor %x [M, N] : !kernel.array<64x48xf32> -> !kernel.cursor<M x N x f32>
     kernel.load %x_1, %from_x : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.cursor<M x N x f32>
     %from_g = kernel.cursor %g [N] : !kernel.array<48xf32> -> !kernel.cursor<N x f32>
     kernel.load %g_1, %from_g : !kernel.tile<N x f32, scratch>, !kernel.cursor<N x f32>
-    kernel.sweep [M, N] (%a = %x_1, %b = %g_1) -> (each %o_1) : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.tile<N x f32, scratch>, !kernel.tile<M x N x f32, scratch, lanes = cols> {
+    kernel.sweep [M, N] (%a = %x_1) -> (sum %s) : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.tile<M x f32, scratch> {
+      kernel.yield %a : f32
+    }
+    kernel.sweep [M, N] (%a = %x_1, %b = %g_1, %c = %s) -> (each %o_1) : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.tile<N x f32, scratch>, !kernel.tile<M x f32, scratch>, !kernel.tile<M x N x f32, scratch, lanes = cols> {
       %r = arith.mulf %a, %b : f32
-      kernel.yield %r : f32
+      %t = arith.mulf %r, %c : f32
+      kernel.yield %t : f32
     }
     %to = kernel.cursor %o [M, N] : !kernel.array<64x48xf32> -> !kernel.cursor<M x N x f32>
     kernel.store %to, %o_1 : !kernel.cursor<M x N x f32>, !kernel.tile<M x N x f32, scratch, lanes = cols>
