@@ -95,14 +95,14 @@ def test_traffic_and_trace_are_of_one_function():
     assert same(np.ones(7, np.float32)).sum() == 7
 
 
-@pytest.mark.parametrize("stage", ["array-to-block", "block-fuse", "block-stabilize", "kernel-fuse-sweeps"])
+@pytest.mark.parametrize("stage", ["array-to-block", "block-fuse", "block-stabilize", "kernel-in-place"])
 def test_programs_of_every_level(stage: str, compiled: bb.Executable):
     passes, rest = split_after(bb.PassPipeline(PIPELINES["cpu"]).passes, stage)
     module = bb.PassPipeline(passes).run(bb.parse(SOFTMAX))
     assert len(remaining_passes(module, "cpu")) >= len(rest)
     executable = bb.compile(str(module))
     np.testing.assert_array_equal(executable(X), compiled(X))
-    assert (executable.traffic is None) is (stage == "kernel-fuse-sweeps")
+    assert (executable.traffic is None) is (stage == "kernel-in-place")
 
 
 def test_pickled(compiled: bb.Executable):
