@@ -146,6 +146,12 @@ def _kernel_pack_constants() -> type[ModulePass]:
     return KernelPackConstantsPass
 
 
+def _kernel_in_place() -> type[ModulePass]:
+    from ..passes.kernel_in_place import KernelInPlacePass
+
+    return KernelInPlacePass
+
+
 ALL_PASSES: dict[str, PassFactory] = {
     "array-decompose": _array_decompose,
     "array-simplify-views": _array_simplify_views,
@@ -166,15 +172,16 @@ ALL_PASSES: dict[str, PassFactory] = {
     "kernel-hoist": _kernel_hoist,
     "kernel-scale-operands": _kernel_scale_operands,
     "kernel-pack-constants": _kernel_pack_constants,
+    "kernel-in-place": _kernel_in_place,
 }
 """Every known pass; a factory imports its pass's module when called."""
 
 PIPELINES: dict[str, str] = {
     "cpu": "array-decompose,array-to-block,block-shapes,block-fuse{extend=false},block-stabilize,"
     "block-fuse-elementwise,block-distribute,block-to-kernel,kernel-hoist,kernel-scale-operands,"
-    "kernel-fuse-sweeps,kernel-pack-constants",
+    "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
-    "kernel-fuse-sweeps,kernel-pack-constants",
+    "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
 }
 """The default pipelines, from arrays to kernels: one for each target, and what fusion is compared with."""
 

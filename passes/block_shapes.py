@@ -12,6 +12,10 @@ Under a causal mask the loop over the keys ends with the block of rows, so that 
 in a triangle above the diagonal: fewer rows (`CAUSAL_ROWS`) make it smaller, and the keys are never whole.
 That is for attention alone: where other contractions have the same rows, they would read their right operands
 more often.
+
+A program without contractions waits for memory, not for arithmetic: its rows stay whole as long as the
+second-level cache has room for them (`LONGEST_ROW`), and a tile has as many of them as the first-level cache
+holds beside their results (`ROW_ELEMENTS`), so that each element is fetched once and used from there.
 """
 
 from __future__ import annotations
@@ -37,6 +41,8 @@ ROWS = 64
 COLUMNS = 256
 CHAINED = 128
 CAUSAL_ROWS = 32
+ROW_ELEMENTS = 4096
+LONGEST_ROW = 16384
 WHOLE = "whole"
 VECTOR = 16
 """Rows that are computed together, whether they exist or not."""
@@ -87,12 +93,13 @@ def choose_shapes(
     Raises OpError where a batch dim is to have a size.
     """
     roles = _Roles.of(function)
-    return {name: _shaped(function, name, dim, wanted.get(name), roles) for name, dim in dims.items()}
+    return {name: _shaped(function, name, dims, wanted.get(name), roles) for name in dims}
 
 
 def _shaped(
-    function: FuncOp, name: str, dim: block.DimAttr, wanted: str | None, roles: _Roles
+    function: FuncOp, name: str, dims: Mapping[str, block.DimAttr], wanted: str | None, roles: _Roles
 ) -> block.DimAttr:
+    dim = dims[name]
     if dim.is_batch and wanted is not None:
         raise OpError(function, f"batch dim {name} takes no block size: its items have no axis over it")
     if wanted == WHOLE:
@@ -101,17 +108,40 @@ def _shaped(
         return dim.with_block_size(int(wanted))
     if dim.is_batch or dim.block_size is not None or dim.is_whole:
         return dim
-    extent = dim.static_extent
+    extent, longest = dim.static_extent, COLUMNS
     if name in roles.causal_rows:
         return dim.with_block_size(CAUSAL_ROWS)
     if name in roles.causal_columns:
         return dim.with_block_size(COLUMNS if extent is None else min(COLUMNS, extent))
-    size = CHAINED if name in roles.chained else COLUMNS if extent is None else even_columns(extent)
     if name in roles.rows:
         size = ROWS if extent is None or extent <= COLUMNS or roles.chained else even_rows(extent)
-    if extent is not None and extent <= COLUMNS and name not in roles.rows:
+        if roles.sweeps_rows:
+            size = max(1, min(ROWS, _power_below(ROW_ELEMENTS // _row_length(dims, roles))))
+        return dim.with_block_size(size)
+    if roles.sweeps_rows:
+        longest = LONGEST_ROW
+    if extent is not None and extent <= longest:
         return block.DimAttr(extent, 0, Blocking.Whole)
-    return dim.with_block_size(size)
+    if roles.sweeps_rows and extent is not None:
+        return dim.with_block_size(ROW_ELEMENTS)
+    if name in roles.chained:
+        return dim.with_block_size(CHAINED)
+    return dim.with_block_size(COLUMNS if extent is None else even_columns(extent))
+
+
+def _row_length(dims: Mapping[str, block.DimAttr], roles: _Roles) -> int:
+    """The elements of a row that a tile of a program without contractions has; `COLUMNS` where unknown."""
+    lengths = [1]
+    for name, dim in dims.items():
+        if name not in roles.rows and not dim.is_batch:
+            extent = dim.block_size or dim.static_extent or COLUMNS
+            lengths.append(extent if extent <= LONGEST_ROW else ROW_ELEMENTS)
+    return max(lengths)
+
+
+def _power_below(number: int) -> int:
+    """The largest power of two that is not above a number; 0 for 0."""
+    return 1 << number.bit_length() >> 1
 
 
 def even_columns(extent: int) -> int:
@@ -159,6 +189,8 @@ class _Roles:
     """Rows of contractions all of which a causal mask cuts short."""
     causal_columns: frozenset[str]
     """What is masked from some index of those rows on."""
+    sweeps_rows: bool
+    """Whether the program contracts nothing, and reduces nothing but rows."""
 
     @classmethod
     def of(cls, function: FuncOp) -> _Roles:
@@ -167,11 +199,14 @@ class _Roles:
         summed: set[str] = set()
         masked: dict[str, str] = {}
         contractions: list[set[str]] = []
+        reduced: set[str] = set()
         for op in function.walk():
             if isinstance(op, block.AssembleOp):
                 item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
                 assert isinstance(item, block.ItemType)
                 rows.update(item.dims[:1])
+            elif isinstance(op, block.RowSumOp | block.RowMaxOp | block.RowMinOp):
+                reduced.update(_dims(op.operands[0])[1:])
             elif isinstance(op, block.DotOp):
                 columns.update(_dims(op.result)[1:])
                 summed.update(_dims(op.lhs)[1:])
@@ -188,6 +223,7 @@ class _Roles:
             frozenset(columns & summed - rows),
             frozenset(causal.values()),
             frozenset(causal),
+            bool(rows) and not contractions and not rows & reduced,
         )
 
 

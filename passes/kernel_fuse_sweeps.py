@@ -4,16 +4,28 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..dialects import kernel
-from ..dialects.kernel import Output, SweepOp, TileOp, tiles_read, tiles_written
+from ..dialects import block, kernel
+from ..dialects.kernel import (
+    CursorOp,
+    LoadOp,
+    Output,
+    StoreOp,
+    SweepOp,
+    TileOp,
+    is_input,
+    is_output,
+    tiles_read,
+    tiles_written,
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,8 @@ class KernelFuseSweepsPass(ModulePass):
     """Merge sweeps of the same dims, drop what nobody reads, and let a sweep write over what it reads last.
 
     Each element of a tile is then loaded and stored once for a chain of operators, and a chain of tiles
-    becomes one, which stays in the nearest cache.
+    becomes one, which stays in the nearest cache. A few operations on a vector are not worth a sweep of their
+    own where the one that reads it has a single row: they become a part of that.
     """
 
     name = "kernel-fuse-sweeps"
@@ -35,9 +48,13 @@ def fuse_sweeps(function: kernel.FuncOp) -> None:
     """Fuse the sweeps of one kernel, in each of its bodies."""
     for body in _bodies(function):
         _fuse_in(body)
-    _drop_dead_outputs(function)
+    single = {name for name, dim in block.parse_dims(function.attributes[block.DIMS]).items() if _is_one(dim)}
     for body in _bodies(function):
-        _write_in_place(body)
+        _fuse_vectors_in(body, single)
+    _drop_dead_outputs(function)
+    in_arrays = kernel.sweeps_only(function)
+    for body in _bodies(function):
+        _write_in_place(body, in_arrays)
     for op in list(function.walk()):
         if isinstance(op, TileOp) and not op.result.uses:
             op.detach()
@@ -66,6 +83,39 @@ def _fuse_in(body: Block) -> None:
         else:
             last.append(op)
         last.sort(key=body.get_operation_index)
+
+
+_CHEAP = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.NegfOp, arith.ConstantOp)
+_FEW = 8
+
+
+def _is_one(dim: block.DimAttr) -> bool:
+    return not dim.is_batch and (dim.static_extent == 1 or dim.block_size == 1)
+
+
+def _fuse_vectors_in(body: Block, single: Collection[str]) -> None:
+    """Make cheap sweeps over vectors a part of the one sweep of a single row that reads their results."""
+    for op in list(body.ops):
+        if not isinstance(op, SweepOp) or len(op.dims) != 1 or not _is_cheap(op):
+            continue
+        found = {reader for tile in op.outputs for reader in kernel.readers(tile)}
+        if len(found) != 1 or any(kernel.writers(tile) != [op] for tile in op.outputs):
+            continue
+        (reader,) = found
+        if not isinstance(reader, SweepOp) or reader.parent is not body or not op.is_before_in_block(reader):
+            continue
+        wider = len(reader.dims) == 2 and reader.dims[0] in single and reader.dims[1:] == op.dims
+        if wider and not reader.rows_in_lanes and _may_sink(op, reader):
+            _merge(op, reader, at=reader, inside=True)
+
+
+def _is_cheap(op: SweepOp) -> bool:
+    inner = [each for each in op.body.block.ops if each is not op.yield_op]
+    return (
+        all(kind is Output.Each for kind in op.output_kinds)
+        and len(inner) <= _FEW
+        and all(isinstance(each, _CHEAP) for each in inner)
+    )
 
 
 def _may_merge(first: SweepOp, second: SweepOp) -> bool:
@@ -113,8 +163,10 @@ def _may_sink(first: SweepOp, second: SweepOp) -> bool:
     return True
 
 
-def _merge(first: SweepOp, second: SweepOp, at: Operation) -> SweepOp:
-    """One sweep that does what two do, in the place of one of them."""
+def _merge(first: SweepOp, second: SweepOp, at: Operation, *, inside: bool = False) -> SweepOp:
+    """One sweep that does what two do, in the place of one of them; `inside`, what the first one computes is
+    for the second alone.
+    """
     inputs = list(dict.fromkeys((*first.inputs, *second.inputs)))
     body = kernel.scalar_block(inputs)
     for argument, tile in zip(body.args, inputs, strict=True):
@@ -134,7 +186,8 @@ def _merge(first: SweepOp, second: SweepOp, at: Operation) -> SweepOp:
             sweep.output_kinds, sweep.outputs, sweep.yield_op.arguments, strict=True
         ):
             value = known.get(yielded, yielded)
-            outputs[tile] = kind, value
+            if sweep is second or not inside:
+                outputs[tile] = kind, value
             if kind is Output.Each:
                 made[tile] = value
     # What only the first sweep's output stood for is no input any more.
@@ -146,7 +199,7 @@ def _merge(first: SweepOp, second: SweepOp, at: Operation) -> SweepOp:
     parent = at.parent
     assert parent is not None
     merged = SweepOp(
-        first.dims,
+        second.dims,
         [inputs[index] for index in kept],
         [(kind, tile) for tile, (kind, _) in outputs.items()],
         kernel.region_of(body),
@@ -203,18 +256,44 @@ def _keep_outputs(op: SweepOp, alive: list[int]) -> None:
     op.erase(safe_erase=False)
 
 
-def _write_in_place(body: Block) -> None:
-    """Let each sweep write its result over an input of the same type that nobody reads afterwards."""
+def _write_in_place(body: Block, in_arrays: bool) -> None:
+    """Let each sweep write its result over an input of the same type that nobody reads afterwards.
+
+    With `in_arrays`, tiles that could as well be blocks of arrays (see `kernel-in-place`) stay by themselves.
+    """
     for op in list(body.ops):
         if not isinstance(op, SweepOp):
             continue
         for kind, output in zip(op.output_kinds, op.outputs, strict=True):
-            if kind is not Output.Each or output in op.inputs:
+            if kind is not Output.Each or output in op.inputs or (in_arrays and _only_leaves(output)):
                 continue
             for tile in op.inputs:
+                if in_arrays and _only_arrives(tile):
+                    continue
                 if tile.type == output.type and _ends_at(tile, op) and _begins_at(output, op):
                     output.replace_all_uses_with(tile)
                     break
+
+
+def _only_leaves(tile: SSAValue) -> bool:
+    """Whether a tile of rows is stored to a result, and read by nobody else."""
+    return _rows_of_lanes(tile, 2) and all(
+        isinstance(op, StoreOp) and isinstance(op.target.owner, CursorOp) and is_output(op.target.owner.array)
+        for op in kernel.readers(tile)
+    )
+
+
+def _only_arrives(tile: SSAValue) -> bool:
+    """Whether a tile of rows is loaded from an argument, and written by nobody else."""
+    return _rows_of_lanes(tile, 1) and all(
+        isinstance(op, LoadOp) and isinstance(op.source.owner, CursorOp) and is_input(op.source.owner.array)
+        for op in kernel.writers(tile)
+    )
+
+
+def _rows_of_lanes(tile: SSAValue, axes: int) -> bool:
+    type = tile.type
+    return isinstance(type, kernel.TileType) and len(type.dims) >= axes and not type.rows_in_lanes
 
 
 def _ends_at(tile: SSAValue, op: Operation) -> bool:

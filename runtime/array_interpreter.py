@@ -62,19 +62,21 @@ def evaluate_array_op(
     *,
     float64: bool = False,
     callbacks: Mapping[str, Callback] | None = None,
+    copy: bool = True,
 ) -> list[Array]:
     """The results of one core or composite operation of the `array` dialect.
 
     `operands` must have the shapes of the operand types (any extent for `?`) and are converted to their
     dtypes; results have the dtypes of the result types. With `float64`, every float type is float64. Sums are
-    kept in the accumulator type. Raises InterpreterError.
+    kept in the accumulator type. Results are in row-major order; with `copy=False` they may be views of
+    operands, with any strides. Raises InterpreterError.
     """
     arrays = [_operand(op, number, array, float64) for number, array in enumerate(operands)]
     if len(arrays) != len(op.operands):
         raise InterpreterError(f"'{op.name}' got {len(arrays)} arrays, expected {len(op.operands)}", op)
     with np.errstate(all="ignore"):
         results = _evaluate(op, arrays, float64, callbacks or {})
-        return [_result(op, number, array, float64) for number, array in enumerate(results)]
+        return [_result(op, number, array, float64, copy) for number, array in enumerate(results)]
 
 
 def _check_shape(op: Operation, what: str, array: Array, type: Attribute) -> None:
@@ -109,12 +111,11 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
     return dtype == np.bool_ or np.issubdtype(dtype, np.integer) or _is_real(dtype)
 
 
-def _result(op: Operation, number: int, array: Array, float64: bool) -> Array:
+def _result(op: Operation, number: int, array: Array, float64: bool, copy: bool) -> Array:
     type = op.results[number].type
     _check_shape(op, f"result {number}", array, type)
-    return np.ascontiguousarray(to_dtype(array, numpy_dtype(element_type_of(type), float64))).reshape(
-        array.shape
-    )
+    result = to_dtype(array, numpy_dtype(element_type_of(type), float64))
+    return np.ascontiguousarray(result).reshape(array.shape) if copy else result
 
 
 def _evaluate(

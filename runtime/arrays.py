@@ -13,6 +13,7 @@ from ..dialects.array import DYNAMIC, shape_text
 from .dlpack import DLPackArray, read_dlpack
 from .interpreter import InputError
 from .memory import allocate as allocate
+from .memory import data_address
 from .scalar_semantics import BFLOAT16, Array
 
 _OVERLAP_WORK = 100_000
@@ -100,7 +101,7 @@ def _of_numpy(array: Array, label: str) -> ArrayView:
         raise InputError(f"{label} has dtype {dtype}, expected numbers")
     flags = array.flags
     strides = _row_major(array.shape) if flags.c_contiguous else _element_strides(array, label)
-    return _aligned(label, _address(array), array.shape, strides, dtype, bool(flags.writeable), array)
+    return _aligned(label, data_address(array), array.shape, strides, dtype, bool(flags.writeable), array)
 
 
 def _element_strides(array: Array, label: str) -> tuple[int, ...]:
@@ -114,10 +115,6 @@ def _element_strides(array: Array, label: str) -> tuple[int, ...]:
             )
         strides.append(stride // size)
     return tuple(strides)
-
-
-def _address(array: Array) -> int:
-    return cast(int, array.__array_interface__["data"][0])  # `ctypes.data` is another address if it is empty
 
 
 def _aligned(

@@ -28,15 +28,19 @@ from ..passes.traffic_report import FunctionTraffic, traffic_of_module
 from .array_interpreter import Callback, evaluate_array_op
 from .arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
 from .block_interpreter import Counts
+from .call_plan import CallPlans, Launched, Notes, result_array
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
 from .memory import allocate, allocate_on_large_pages
 from .scalar_semantics import Array, numpy_dtype
+from .settings import byte_count, setting
 from .shared_objects import compile_shared_object, load_shared_object, native_directory
 from .threads import thread_count
 
 Index = ctypes.c_int64
+
+STREAM_VARIABLE = "BB_STREAM_FROM"
 
 
 class _ArrayStruct(ctypes.Structure):
@@ -95,8 +99,17 @@ class KernelLibrary:
             name = each.sym_name.data
             entry = getattr(loaded, entry_name(name))
             entry.restype = ctypes.c_int
-            entry.argtypes = [ctypes.POINTER(_ArrayStruct), ctypes.POINTER(Index), ctypes.c_int]
+            entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
             self.entries[name] = entry
+        if setting(STREAM_VARIABLE) is not None:
+            self.stream_from(byte_count(STREAM_VARIABLE, 0))
+
+    def stream_from(self, size: int) -> None:
+        """Write results of at least so many bytes past the caches, where kernels can; at first, what is
+        larger than the last-level cache. Holds for all executables of the same object in this process.
+        """
+        if self.path is not None:
+            self._loaded.bbk_past_caches_from(Index(size))
 
     def _keep_blocks(self, before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
         if after is not None and after.name == TO_KERNELS:
@@ -140,8 +153,9 @@ class Executable:
 
     Call it with arrays, in the order of the arguments or by their names: numpy arrays, or anything on the CPU
     with `__dlpack__`. Any strides will do, without copies. It gives a numpy array, or a tuple where there is
-    not one result; `out` takes arrays to write to instead. It holds no state that a call changes: threads may
-    share it. Pickling keeps the program, and compiles it again.
+    not one result; `out` takes arrays to write to instead. Threads may share it. What only the layout of
+    the arrays decides is remembered for later calls, and so is up to 64 MiB of memory for intermediate arrays
+    (for each call at once). Pickling keeps the program, and compiles it again.
     """
 
     def __init__(
@@ -167,6 +181,7 @@ class Executable:
         self._lock = Lock()
         # Once, for a program's attributes take longer to read than a small kernel takes to run.
         self._argument_names = tuple(argument.name for argument in arguments_of(self.function))
+        self._calls = CallPlans({}, {})
 
     @property
     def source(self) -> str:
@@ -211,7 +226,7 @@ class Executable:
         self, *arrays: object, out: object = None, threads: int | None = None, **named: object
     ) -> Array | tuple[Array, ...]:
         """Run the program. Raises InputError for arrays that do not fit, and MemoryError."""
-        return self._run(self._inputs(arrays, named), {}, out, threads)
+        return self._run(self._calls, self._given(arrays, named), {}, {}, out, threads)
 
     def prepare(self, *, threads: int | None = None, **constants: object) -> Prepared:
         """Bind arguments that are the same in every call, such as weights, by name.
@@ -246,22 +261,33 @@ class Executable:
 
     def _run(
         self,
-        inputs: Mapping[SSAValue, ArrayView],
+        calls: CallPlans,
+        given: Mapping[str, object],
+        bound: Mapping[SSAValue, ArrayView],
         known: Mapping[SSAValue, ArrayView],
         out: object,
         threads: int | None,
     ) -> Array | tuple[Array, ...]:
-        call = _Call(self, inputs, self._outputs(out), known, thread_count(threads))
+        arrays = tuple(given.values())
+        repeated = calls.call(arrays, out, threads)
+        if repeated is not None:
+            return repeated
+        inputs = self._views(given)
+        outputs = self._outputs(out)
+        call = _Call(self, {**bound, **inputs}, outputs, known, thread_count(threads))
         results = call.run()
+        calls.learn(arrays, out, list(inputs.values()), outputs, call.notes, self._plan.results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _inputs(
-        self, arrays: Sequence[object], named: Mapping[str, object], bound: Sequence[str] = ()
-    ) -> dict[SSAValue, ArrayView]:
-        """The views of the arguments that are not bound already."""
-        name = self.function.sym_name.data
-        names = [each for each in self.argument_names if each not in bound]
+    def _given(
+        self, arrays: Sequence[object], named: Mapping[str, object], names: Sequence[str] | None = None
+    ) -> dict[str, object]:
+        """The arguments that are not bound already, by their names, in order. Raises InputError."""
+        names = self._argument_names if names is None else names
         given: dict[str, object] = dict(zip(names, arrays, strict=False))
+        if len(arrays) == len(names) and not named:
+            return given
+        name = self.function.sym_name.data
         if len(arrays) > len(names):
             raise InputError(f"'{name}' takes {len(names)} arrays, got {len(arrays)}")
         for key, value in named.items():
@@ -273,7 +299,7 @@ class Executable:
         missing = [key for key in names if key not in given]
         if missing:
             raise InputError(f"'{name}' needs arrays for {', '.join(missing)}")
-        return self._views(given)
+        return {key: given[key] for key in names}
 
     def _views(self, given: Mapping[str, object]) -> dict[SSAValue, ArrayView]:
         views: dict[SSAValue, ArrayView] = {}
@@ -310,15 +336,16 @@ class Prepared:
         self.executable = executable
         self._bound = dict(bound)
         arguments = zip(executable.argument_names, executable.function.body.block.args, strict=True)
-        self._names = [name for name, argument in arguments if argument in bound]
+        self._names = [name for name, argument in arguments if argument not in bound]
         self._known = _Call(executable, self._bound, None, {}, threads).constants()
+        self._calls = CallPlans(self._bound, self._known)
 
     def __call__(
         self, *arrays: object, out: object = None, threads: int | None = None, **named: object
     ) -> Array | tuple[Array, ...]:
         """Run the program on the arguments that are not bound. Raises InputError and MemoryError."""
-        inputs = self.executable._inputs(arrays, named, self._names)  # pyright: ignore[reportPrivateUsage]
-        return self.executable._run({**self._bound, **inputs}, self._known, out, threads)  # pyright: ignore[reportPrivateUsage]
+        given = self.executable._given(arrays, named, self._names)  # pyright: ignore[reportPrivateUsage]
+        return self.executable._run(self._calls, given, self._bound, self._known, out, threads)  # pyright: ignore[reportPrivateUsage]
 
 
 def _restore(text: str, options: CompileOptions, callbacks: dict[str, Callback]) -> Executable:
@@ -354,6 +381,7 @@ class _Call:
     threads: int
     given: list[ArrayView] = field(default_factory=list[ArrayView])
     """Arrays that the caller has, or will have."""
+    notes: Notes = field(default_factory=Notes)
 
     def constants(self) -> dict[SSAValue, ArrayView]:
         """The values that depend on the inputs at hand alone, which are not all of the program's."""
@@ -368,7 +396,7 @@ class _Call:
             if isinstance(step, Launch):
                 self._launch(step, values, {}, extents)
             else:
-                self._evaluate(step, values)
+                self._evaluate(step, values, copy=True)
             done.add(op)
             found.update((result, values[result]) for result in op.results)
         results = self.executable._plan.results  # pyright: ignore[reportPrivateUsage]
@@ -442,17 +470,21 @@ class _Call:
                 for view, own in zip(arrays, strides, strict=True)
             )
         )
-        entry = self.executable.library.entries[launch.name]  # pyright: ignore[reportPrivateUsage]
+        entry = self.executable.library.entries[launch.name]
+        self.notes.launched.append(
+            Launched(launch.name, entry, tuple(arrays), tuple(lengths), tuple(op.results_))
+        )
         status = entry(structs, (Index * max(1, len(lengths)))(*lengths), self.threads)
         if status:
             raise MemoryError(f"'{launch.name}' needs more scratch memory than there is")
 
-    def _evaluate(self, op: Operation, values: dict[SSAValue, ArrayView]) -> None:
+    def _evaluate(self, op: Operation, values: dict[SSAValue, ArrayView], *, copy: bool = False) -> None:
         callbacks = self.executable._callbacks  # pyright: ignore[reportPrivateUsage]
         operands = [values[value].numpy() for value in op.operands]
-        results = evaluate_array_op(op, operands, float64=False, callbacks=callbacks)
+        results = evaluate_array_op(op, operands, callbacks=callbacks, copy=copy)
         for value, array in zip(op.results, results, strict=True):
             values[value] = view_of(array, f"%{value.name_hint or 'value'}")
+            self.notes.evaluated(op, [values[operand] for operand in op.operands], values[value])
             # It may be a view of an operand, or be read-only: as a result it is copied.
             self.given.append(values[value])
 
@@ -463,8 +495,8 @@ class _Call:
         wanted = None if self.outputs is None else self.outputs[index]
         if wanted is not None and wanted is not view:
             wanted.numpy()[...] = view.numpy()
-            return wanted.numpy()
-        array = view.numpy()
+            return result_array(wanted)
+        array = result_array(view)
         if wanted is not None or not any(view is other for other in self.given):
             self.given.append(view)
             return array

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
 import mmap
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -99,8 +101,8 @@ def allocate(label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         raw = np.empty(count + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError) as error:
         raise InputError(f"{label} of shape {list(shape)} needs {binary_size(count)}: too much") from error
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + count].view(dtype).reshape(tuple(shape))
+    start = -data_address(raw) % ALIGNMENT
+    return np.ndarray(tuple(shape), dtype, raw, start)
 
 
 def allocate_on_large_pages(label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
@@ -124,3 +126,25 @@ def allocate_on_large_pages(label: str, shape: Sequence[int], dtype: np.dtype[An
     raw = np.frombuffer(memory, np.uint8)
     start = -raw.ctypes.data % _LARGE_PAGE
     return raw[start : start + count].view(dtype).reshape(tuple(shape))
+
+
+def _data_address(array: Array) -> int:
+    return cast(int, array.__array_interface__["data"][0])  # `ctypes.data` is another address if it is empty
+
+
+def _address_in_object(array: Array) -> int:
+    """As numpy's C API has it: the address is the first field of an array after the object's head."""
+    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
+
+
+def _reader_of_addresses() -> Callable[[Array], int]:
+    """Reading the field takes a fifth of the time; only where it is seen to give the same."""
+    if sys.implementation.name == "cpython":
+        probes = [np.empty(3), np.empty((4, 5), np.uint8)[1:, 2:]]
+        if all(_address_in_object(probe) == _data_address(probe) for probe in probes):
+            return _address_in_object
+    return _data_address
+
+
+data_address: Callable[[Array], int] = _reader_of_addresses()
+"""The address of an array's first element."""

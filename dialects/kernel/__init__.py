@@ -23,7 +23,7 @@ from .compute import (
     YieldOp,
     scalar_block,
 )
-from .effects import readers, tiles_read, tiles_written, writers
+from .effects import readers, sweeps_only, tiles_read, tiles_written, writers
 from .loops import ForOp
 from .parts import moves_with
 from .storage import BufferOp, CursorOp, TileOp
@@ -35,6 +35,7 @@ from .structure import (
     ParallelOp,
     enclosing_loop,
     is_input,
+    is_output,
     kernels_of,
     region_of,
 )
@@ -97,12 +98,14 @@ __all__ = [
     "enclosing_loop",
     "filled_contraction",
     "is_input",
+    "is_output",
     "kernels_of",
     "loop_from_zero",
     "moves_with",
     "readers",
     "region_of",
     "scalar_block",
+    "sweeps_only",
     "tiles_read",
     "tiles_written",
     "writers",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import auto
 from math import isnan
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -52,8 +53,8 @@ from ..block.syntax import (
     print_types,
 )
 from ..scalar import is_float, verify_scalar_region
-from .storage import CursorOp
-from .structure import enclosing_loop, is_input, require_axes
+from .storage import CursorOp, TileOp
+from .structure import enclosing_loop, is_input, is_output, require_axes
 from .types import CursorType, PackedAttr, TileType
 
 
@@ -75,13 +76,18 @@ def _layout(value: SSAValue) -> PackedAttr | None:
 
 
 class _MoveOp(IRDLOperation):
-    """`%to, %from : type, type`: the elements of one item become those of another of the same dims."""
+    """`%to, %from word… : type, type`: the elements of one item become those of another of the same dims.
+
+    A word is a property that an operation may have or not.
+    """
+
+    WORDS: ClassVar[tuple[str, ...]] = ()
 
     target = operand_def()
     source = operand_def()
 
-    def __init__(self, target: SSAValue, source: SSAValue):
-        super().__init__(operands=[target, source])
+    def __init__(self, target: SSAValue, source: SSAValue, words: Sequence[str] = ()):
+        super().__init__(operands=[target, source], properties={word: UnitAttr() for word in words})
 
     def verify_same_dims(self) -> None:
         target, source = _item(self, self.target), _item(self, self.source)
@@ -97,38 +103,76 @@ class _MoveOp(IRDLOperation):
         target = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         source = parser.parse_unresolved_operand()
+        words = [word for word in cls.WORDS if parser.parse_optional_keyword(word) is not None]
         attributes = parse_attributes(parser)
         operands = parse_operand_types(parser, [target, source])
-        return cls.create(operands=operands, attributes=attributes)
+        properties: dict[str, Attribute] = {word: UnitAttr() for word in words}
+        return cls.create(operands=operands, properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         print_operands(printer, self)
+        for word in self.WORDS:
+            if word in self.properties:
+                printer.print_string(f" {word}")
         print_attributes(printer, self)
         print_types(printer, self.operands)
+
+    def _verify_in_place(self, tile: SSAValue) -> None:
+        """A tile that may be a block of an array has one writer, and its lanes are the array's."""
+        type = _tile(self, tile)
+        if not isinstance(tile.owner, TileOp) or not type.dims or type.rows_in_lanes:
+            raise VerifyException(f"{self.name}: `in_place` needs a tile with columns in lanes, got {type}")
+        from .effects import writers  # which asks for the operations of this file
+
+        count = len(writers(tile))
+        if count != 1:
+            raise VerifyException(
+                f"{self.name}: `in_place` needs a tile that one operation writes, got {count}"
+            )
 
 
 @irdl_op_definition
 class LoadOp(_MoveOp):
     """A block of an array → a tile, in the layout and the element type of the tile: `kernel.load %q, %Q :
     !kernel.tile<…>, !kernel.cursor<…>`.
+
+    With `in_place` the tile may be the block of the array itself, where its rows lie as a tile's: nobody else
+    writes to it. With `ahead` the row after the one at hand is fetched into the cache meanwhile.
     """
 
     name = "kernel.load"
+    WORDS: ClassVar[tuple[str, ...]] = ("in_place", "ahead")
+    in_place: UnitAttr | None = opt_prop_def(UnitAttr)
+    ahead: UnitAttr | None = opt_prop_def(UnitAttr)
 
     def verify_(self) -> None:
-        _tile(self, self.target)
+        type = _tile(self, self.target)
         if not isinstance(self.source.type, CursorType):
             raise VerifyException(f"kernel.load: expected a cursor to load from, got {self.source.type}")
         self.verify_same_dims()
         if _layout(self.source) is not None:
             raise VerifyException("kernel.load: only contractions read a packed array")
+        cursor = self.source.owner
+        if self.in_place is not None:
+            self._verify_in_place(self.target)
+            if isinstance(cursor, CursorOp) and not is_input(cursor.array):
+                raise VerifyException("kernel.load: `in_place` needs an array that the kernel only reads")
+        if self.ahead is not None and (len(type.dims) != 2 or type.rows_in_lanes):
+            raise VerifyException(f"kernel.load: `ahead` needs rows of columns in lanes, got {type}")
 
 
 @irdl_op_definition
 class StoreOp(_MoveOp):
-    """A tile → a block of an array: `kernel.store %O, %o : !kernel.cursor<…>, !kernel.tile<…>`."""
+    """A tile → a block of an array: `kernel.store %O, %o : !kernel.cursor<…>, !kernel.tile<…>`.
+
+    With `in_place` the tile may be the block of the array itself: only a sweep writes to it, and nobody else
+    reads it. With `stream` the block is written past the caches, if the array would not stay in them.
+    """
 
     name = "kernel.store"
+    WORDS: ClassVar[tuple[str, ...]] = ("in_place", "stream")
+    in_place: UnitAttr | None = opt_prop_def(UnitAttr)
+    stream: UnitAttr | None = opt_prop_def(UnitAttr)
 
     def verify_(self) -> None:
         _tile(self, self.source)
@@ -138,6 +182,13 @@ class StoreOp(_MoveOp):
         cursor = self.target.owner
         if isinstance(cursor, CursorOp) and is_input(cursor.array):
             raise VerifyException("kernel.store: the kernel only reads this array")
+        if self.in_place is not None:
+            self._verify_in_place(self.source)
+            others = [use for use in self.source.uses if use.operation is not self]
+            if len(others) != 1 or not isinstance(others[0].operation, SweepOp):
+                raise VerifyException("kernel.store: `in_place` needs a tile that one sweep writes")
+        if self.stream is not None and isinstance(cursor, CursorOp) and not is_output(cursor.array):
+            raise VerifyException("kernel.store: `stream` is for arrays that the kernel gives")
 
 
 @irdl_op_definition

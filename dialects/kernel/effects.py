@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from .compute import ContractOp, FillOp, LoadOp, MoveOp, StoreOp, SweepOp
+from .structure import FuncOp
 
 
 def tiles_read(op: Operation) -> tuple[SSAValue, ...]:
@@ -45,3 +46,8 @@ def readers(tile: SSAValue) -> list[Operation]:
 def writers(tile: SSAValue) -> list[Operation]:
     """The operations that write a tile."""
     return list(dict.fromkeys(use.operation for use in tile.uses if tile in tiles_written(use.operation)))
+
+
+def sweeps_only(function: FuncOp) -> bool:
+    """Whether a kernel contracts nothing: it sweeps over rows, and waits for memory more than it computes."""
+    return not any(isinstance(op, ContractOp) for op in function.walk())

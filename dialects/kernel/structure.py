@@ -136,6 +136,13 @@ def is_input(array: SSAValue) -> bool:
     return array in arguments[: len(arguments) - kernel.output_count]
 
 
+def is_output(array: SSAValue) -> bool:
+    """Whether an array is an argument that its kernel writes."""
+    return (
+        isinstance(array.owner, Block) and isinstance(array.owner.parent_op(), FuncOp) and not is_input(array)
+    )
+
+
 class Loop(IRDLOperation):
     """What the loops have in common: a body for the blocks of some dims."""
 

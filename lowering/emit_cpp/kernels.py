@@ -14,6 +14,7 @@ from ...dialects.kernel.sizes import buffer_elements
 from ..precision import computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
+from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place
 from .scalars import number
 from .stages import Stages, single_stage, stages_of
 from .sweep import SweepEmitter
@@ -327,7 +328,8 @@ class KernelEmitter:
             case kernel.ContractOp():
                 return self._contract(op)
             case kernel.SweepOp():
-                return SweepEmitter(op, self.planes, self.dims, self.names, self.double).lines()
+                ahead = fetched_ahead(op, self.windows, self.dims)
+                return SweepEmitter(op, self.planes, self.dims, self.names, self.double, ahead).lines()
             case _:
                 raise OpError(op, "has no form on a CPU")
 
@@ -372,7 +374,19 @@ class KernelEmitter:
             elements = " * ".join(window.widths) or "1"
             moved = "stored" if kernel.writers(op.result) else "loaded"
             lines.append(f"bb::{moved}({elements} * (bb::idx)sizeof({storage_type(item.element_type)}));")
+        for store in kernel.writers(op.result):
+            if isinstance(store, kernel.StoreOp) and store.in_place is not None:
+                line, self.planes[store.source] = store_in_place(
+                    self.planes[store.source], self.windows[op.result], self._past(store), self.names
+                )
+                lines.append(line)
         return lines
+
+    def _past(self, op: kernel.StoreOp) -> str:
+        cursor = op.target.owner
+        if op.stream is None or not isinstance(cursor, kernel.CursorOp):
+            return "false"
+        return goes_past(cursor, self.dims)
 
     def _valid(self, type: kernel.TileType) -> tuple[str, str]:
         """The rows of lanes and the lanes of a tile that mean something."""
@@ -382,13 +396,16 @@ class KernelEmitter:
 
     def _load(self, op: kernel.LoadOp) -> list[str]:
         plane, window = self.planes[op.target], self.windows[op.source]
+        if op.in_place is not None:
+            line, self.planes[op.target] = load_in_place(plane, window, self.names)
+            return [line]
         if not plane.type.dims:
             return [f"*{plane.pointer} = bb::cast<T>(*({window.pointer}));"]
         if len(plane.type.dims) == 1:
             (width,), (stride,) = window.widths, window.strides
             return [f"bb::load_vector<T>({plane.pointer}, {width}, {window.pointer}, {stride}, {width});"]
-        outer, lanes = self._ordered(plane.type, window.widths)
-        by_outer, by_lane = self._ordered(plane.type, window.strides)
+        outer, lanes = ordered(plane.type, window.widths)
+        by_outer, by_lane = ordered(plane.type, window.strides)
         return [
             f"bb::load_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
             f"{window.pointer}, {by_outer}, {by_lane}, {outer}, {lanes});"
@@ -396,6 +413,8 @@ class KernelEmitter:
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
         plane, window = self.planes[op.source], self.windows[op.target]
+        if op.in_place is not None:
+            return [finish(plane, window, self._past(op))]
         element = self._element_of(op.target)
         if window.packed is not None:
             return self._pack(op, plane, window, window.packed)
@@ -404,11 +423,14 @@ class KernelEmitter:
         if len(plane.type.dims) == 1:
             (width,), (stride,) = window.widths, window.strides
             return [f"bb::store_vector<T>({window.pointer}, {stride}, {plane.pointer}, {width});"]
-        outer, lanes = self._ordered(plane.type, window.widths)
-        by_outer, by_lane = self._ordered(plane.type, window.strides)
+        outer, lanes = ordered(plane.type, window.widths)
+        by_outer, by_lane = ordered(plane.type, window.strides)
+        function, past = (
+            ("stream_plane", f", {self._past(op)}") if op.stream is not None else ("store_plane", "")
+        )
         return [
-            f"bb::store_plane<T>({window.pointer}, {by_outer}, {by_lane}, "
-            f"{plane.pointer}, {plane.stride}, {outer}, {lanes});"
+            f"bb::{function}<T>({window.pointer}, {by_outer}, {by_lane}, "
+            f"{plane.pointer}, {plane.stride}, {outer}, {lanes}{past});"
         ]
 
     def _element_of(self, cursor: SSAValue) -> str:
@@ -418,11 +440,6 @@ class KernelEmitter:
             return "T"
         assert isinstance(cursor.type, kernel.CursorType)
         return storage_type(cursor.type.element_type)
-
-    def _ordered(self, type: kernel.TileType, pair: Sequence[str]) -> tuple[str, str]:
-        """What is given for rows and columns, for rows of lanes and lanes."""
-        rows, columns = pair
-        return (columns, rows) if type.rows_in_lanes else (rows, columns)
 
     def _pack(self, op: kernel.StoreOp, plane: Plane, window: Window, layout: kernel.PackedAttr) -> list[str]:
         if not plane.type.rows_in_lanes:

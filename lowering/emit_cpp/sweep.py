@@ -34,11 +34,13 @@ class SweepEmitter:
     dims: Mapping[str, DimNames]
     names: Names
     double: bool
+    ahead: Sequence[str] = ()
+    """Lines for what is fetched meanwhile, at the position (o, l)."""
     _values: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
     def lines(self) -> list[str]:
         """The statement."""
-        body = [*self._loads(), *self._body()]
+        body = [*self.ahead, *self._loads(), *self._body()]
         reductions = [index for index, kind in enumerate(self.op.output_kinds) if kind is not Output.Each]
         body += [
             self._written(index) for index, kind in enumerate(self.op.output_kinds) if kind is Output.Each
@@ -153,6 +155,9 @@ class SweepEmitter:
 
     def _written(self, index: int) -> str:
         address, _ = self._address(self.op.outputs[index])
+        past = self.planes[self.op.outputs[index]].past
+        if past is not None:
+            return f"bb::put<T>({address}, {self._as_stored(index)}, {past});"
         return f"bb::store({address}, {self._as_stored(index)});"
 
     def _neutral(self, index: int) -> str:

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include "contract.hpp"
 #include "plane.hpp"
+#include "rows.hpp"
 #include "split.hpp"
 
 #define BB_EXPORT __attribute__((visibility("default")))
@@ -142,6 +143,10 @@ inline Status contract_panels(T* C, idx ldc, const SA* A, idx am, idx ak, const 
   return contract_panels(C, ldc, (const T*)rows, lda, B, group, stride, M, N, K, mode);
 }
 }  // namespace bb
+
+extern "C" BB_EXPORT inline __attribute__((used)) void bbk_past_caches_from(std::int64_t bytes) {
+  bb::past_caches_from.store(bytes);
+}
 
 #if defined(BB_COUNTING)
 extern "C" BB_EXPORT void bbk_take_counts(std::int64_t* out) {

@@ -5,10 +5,12 @@
 //     idle one of at most `threads` workers, 0 <= worker < threads. Without OpenMP, and worker = 0, if
 //     threads <= 1 or tasks <= 1. f returns void or an int: after a result other than 0 no further task is
 //     begun, and parallel_for returns one such result, else 0. Which worker runs a task is not determined: what
-//     a task computes must depend on `task` alone, and then results do not depend on the number of threads.
+//     a task computes must depend on `task` alone, and then results do not depend on the number of threads. What
+//     the tasks streamed past the caches (vec.hpp) is visible to others when it returns.
 // threads(n = 0)
 //     n if positive, else the number that OpenMP would use (OMP_NUM_THREADS).
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include "vec.hpp"
 #if defined(_OPENMP)
@@ -39,19 +41,26 @@ BB_INLINE int status_of(F& f, idx task, int worker) {
 template <class F>
 inline int parallel_for(idx tasks, int threads, F&& f) {
   if (threads <= 1 || tasks <= 1) {
-    for (idx task = 0; task < tasks; task++)
-      if (int failed = detail::status_of(f, task, 0)) return failed;
-    return 0;
+    int failed = 0;
+    for (idx task = 0; task < tasks && !failed; task++) failed = detail::status_of(f, task, 0);
+    fence();
+    return failed;
   }
   int result = 0;
 #if defined(_OPENMP)
   std::atomic<int> status{0};
   const int team = tasks < threads ? (int)tasks : threads;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
-  for (idx task = 0; task < tasks; task++) {
-    if (status.load(std::memory_order_relaxed)) continue;
-    if (int failed = detail::status_of(f, task, omp_get_thread_num()))
-      status.store(failed, std::memory_order_relaxed);
+  // Of very many tasks, a few at a time: taking one costs as much as a short row.
+  const int together = (int)std::clamp(tasks / (team * idx(128)), idx(1), idx(16));
+#pragma omp parallel num_threads(team)
+  {
+#pragma omp for schedule(dynamic, together) nowait
+    for (idx task = 0; task < tasks; task++) {
+      if (status.load(std::memory_order_relaxed)) continue;
+      if (int failed = detail::status_of(f, task, omp_get_thread_num()))
+        status.store(failed, std::memory_order_relaxed);
+    }
+    fence();
   }
   result = status.load();
 #else

@@ -50,3 +50,41 @@ func.func @uneven(%a: tensor<333x517xf32> {bb.dims = ["M", "K"]}, %b: tensor<517
   %out = array.matmul %a, %b : tensor<333x517xf32>, tensor<517x1111xf32> -> tensor<333x1111xf32>
   func.return %out : tensor<333x1111xf32>
 }
+
+// A program without contractions keeps its rows whole, and has as many in a tile as the first-level cache holds.
+// CHECK-LABEL: func.func @long_rows
+// CHECK-SAME:  block.dims = {M = #block.dim<500, block = 1>, N = #block.dim<4096, whole>}
+func.func @long_rows(%x: tensor<500x4096xf32> {bb.dims = ["M", "N"]}) -> tensor<500x4096xf32> {
+  %out = array.softmax %x axis 1 : tensor<500x4096xf32>
+  func.return %out : tensor<500x4096xf32>
+}
+
+// CHECK-LABEL: func.func @short_rows
+// CHECK-SAME:  block.dims = {M = #block.dim<500, block = 8>, N = #block.dim<500, whole>}
+func.func @short_rows(%x: tensor<500x500xf32> {bb.dims = ["M", "N"]}) -> tensor<500x500xf32> {
+  %out = array.softmax %x axis 1 : tensor<500x500xf32>
+  func.return %out : tensor<500x500xf32>
+}
+
+// Rows beyond the second-level cache are cut, and so are those of unknown length.
+// CHECK-LABEL: func.func @endless_rows
+// CHECK-SAME:  block.dims = {M = #block.dim<500, block = 1>, N = #block.dim<100000, block = 4096>}
+func.func @endless_rows(%x: tensor<500x100000xf32> {bb.dims = ["M", "N"]}) -> tensor<500x100000xf32> {
+  %out = array.softmax %x axis 1 : tensor<500x100000xf32>
+  func.return %out : tensor<500x100000xf32>
+}
+
+// CHECK-LABEL: func.func @unknown_rows
+// CHECK-SAME:  block.dims = {M = #block.dim<?, block = 16>, N = #block.dim<?, block = 256>}
+func.func @unknown_rows(%x: tensor<?x?xf32> {bb.dims = ["M", "N"]}) -> tensor<?x?xf32> {
+  %out = array.softmax %x axis 1 : tensor<?x?xf32>
+  func.return %out : tensor<?x?xf32>
+}
+
+// What is reduced along the first axis has no rows that lie together.
+// CHECK-LABEL: func.func @columns
+// CHECK-SAME:  M = #block.dim<500, block = 64>
+func.func @columns(%x: tensor<500x4096xf32> {bb.dims = ["M", "N"]}) -> tensor<500x4096xf32> {
+  %out = array.softmax %x axis 0 : tensor<500x4096xf32>
+  func.return %out : tensor<500x4096xf32>
+}

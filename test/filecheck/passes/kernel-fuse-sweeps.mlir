@@ -143,10 +143,11 @@ kernel.func @other_dims(%x : !kernel.array<64x48xf32>, %y : !kernel.array<64xf32
   }
 }
 
-// Blocks with other lanes are swept in another order.
+// Blocks with other lanes are swept in another order. Where columns are in lanes, what comes from an array and
+// what goes to one stay apart: both could be where they lie.
 // CHECK-LABEL: kernel.func @other_lanes(
 // CHECK:           kernel.sweep [M, N] ({{.*}}) -> (each %a)
-// CHECK:           kernel.sweep [M, N] ({{.*}}) -> (each %t)
+// CHECK:           kernel.sweep [M, N] (%{{.*}} = %t) -> (each %u)
 kernel.func @other_lanes(%x : !kernel.array<64x48xf32>, %y : !kernel.array<64xf32>) outs(%o : !kernel.array<64x48xf32>, %p : !kernel.array<64xf32>) attributes {block.dims = {M = #block.dim<64, whole>, N = #block.dim<48, whole>, L = #block.dim<9, block = 3>}} {
   kernel.parallel {
     %a = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = rows>
@@ -382,5 +383,51 @@ kernel.func @twice(%x : !kernel.array<64x48xf32>, %y : !kernel.array<64xf32>) ou
     }
     %to_b = kernel.cursor %o [M, N] : !kernel.array<64x48xf32> -> !kernel.cursor<M x N x f32>
     kernel.store %to_b, %b : !kernel.cursor<M x N x f32>, !kernel.tile<M x N x f32, scratch, lanes = rows>
+  }
+}
+
+// A little arithmetic on a vector is a part of the sweep that reads it, where that has one row.
+// CHECK-LABEL: kernel.func @vector(
+// CHECK:           kernel.sweep [M, N] (%{{.*}} = %b, %{{.*}} = %a) -> (each %o)
+// CHECK-NEXT:        arith.mulf
+// CHECK-NEXT:        arith.addf
+// CHECK:           kernel.load %v
+// CHECK-NEXT:      kernel.sweep [N] (%{{.*}} = %v) -> (each %w)
+// CHECK-NEXT:        math.exp
+kernel.func @vector(%x : !kernel.array<64x48xf32>, %y : !kernel.array<48xf32>) outs(%p : !kernel.array<64x48xf32>, %q : !kernel.array<64x48xf32>) attributes {block.dims = {M = #block.dim<64, block = 1>, N = #block.dim<48, whole>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = cols>
+    %b = kernel.tile : !kernel.tile<N x f32, scratch>
+    %c = kernel.tile : !kernel.tile<N x f32, scratch>
+    %v = kernel.tile : !kernel.tile<N x f32, scratch>
+    %w = kernel.tile : !kernel.tile<N x f32, scratch>
+    %o = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = cols>
+    %r = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = cols>
+    %from_x = kernel.cursor %x [M, N] : !kernel.array<64x48xf32> -> !kernel.cursor<M x N x f32>
+    kernel.load %a, %from_x : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.cursor<M x N x f32>
+    %from_y = kernel.cursor %y [N] : !kernel.array<48xf32> -> !kernel.cursor<N x f32>
+    kernel.load %b, %from_y : !kernel.tile<N x f32, scratch>, !kernel.cursor<N x f32>
+    kernel.sweep [N] (%b0 = %b) -> (each %c) : !kernel.tile<N x f32, scratch>, !kernel.tile<N x f32, scratch> {
+      %s = arith.mulf %b0, %b0 : f32
+      kernel.yield %s : f32
+    }
+    kernel.sweep [M, N] (%a0 = %a, %c0 = %c) -> (each %o) : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.tile<N x f32, scratch>, !kernel.tile<M x N x f32, scratch, lanes = cols> {
+      %s = arith.addf %a0, %c0 : f32
+      kernel.yield %s : f32
+    }
+    %to_p = kernel.cursor %p [M, N] : !kernel.array<64x48xf32> -> !kernel.cursor<M x N x f32>
+    kernel.store %to_p, %o : !kernel.cursor<M x N x f32>, !kernel.tile<M x N x f32, scratch, lanes = cols>
+    kernel.load %v, %from_y : !kernel.tile<N x f32, scratch>, !kernel.cursor<N x f32>
+    kernel.sweep [N] (%v0 = %v) -> (each %w) : !kernel.tile<N x f32, scratch>, !kernel.tile<N x f32, scratch> {
+      %s = math.exp %v0 : f32
+      kernel.yield %s : f32
+    }
+    kernel.load %a, %from_x : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.cursor<M x N x f32>
+    kernel.sweep [M, N] (%a0 = %a, %w0 = %w) -> (each %r) : !kernel.tile<M x N x f32, scratch, lanes = cols>, !kernel.tile<N x f32, scratch>, !kernel.tile<M x N x f32, scratch, lanes = cols> {
+      %s = arith.addf %a0, %w0 : f32
+      kernel.yield %s : f32
+    }
+    %to_q = kernel.cursor %q [M, N] : !kernel.array<64x48xf32> -> !kernel.cursor<M x N x f32>
+    kernel.store %to_q, %r : !kernel.cursor<M x N x f32>, !kernel.tile<M x N x f32, scratch, lanes = cols>
   }
 }

@@ -973,3 +973,73 @@ kernel.func @packed_left(%x : !kernel.array<8x4xf32, #kernel.packed<[8, 4] by 2>
     kernel.contract %o, %a, %t : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.cursor<M x K x f32>, !kernel.tile<N x K x f32, scratch, lanes = rows>
   }
 }
+
+// -----
+
+kernel.func @in_place_twice(%x : !kernel.array<200x64xf32>) attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = cols>
+    kernel.fill %a, 0.0 : !kernel.tile<M x K x f32, scratch, lanes = cols>
+    %c = kernel.cursor %x [M, K] : !kernel.array<200x64xf32> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.load: `in_place` needs a tile that one operation writes, got 2}}
+    kernel.load %a, %c in_place : !kernel.tile<M x K x f32, scratch, lanes = cols>, !kernel.cursor<M x K x f32>
+  }
+}
+
+// -----
+
+kernel.func @in_place_lanes(%x : !kernel.array<200x64xf32>) attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = rows>
+    %c = kernel.cursor %x [M, K] : !kernel.array<200x64xf32> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.load: `in_place` needs a tile with columns in lanes, got !kernel.tile<M x K x f32, scratch, lanes = rows>}}
+    kernel.load %a, %c in_place : !kernel.tile<M x K x f32, scratch, lanes = rows>, !kernel.cursor<M x K x f32>
+  }
+}
+
+// -----
+
+kernel.func @in_place_result() outs(%o : !kernel.array<200x64xf32>) attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = cols>
+    %c = kernel.cursor %o [M, K] : !kernel.array<200x64xf32> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.load: `in_place` needs an array that the kernel only reads}}
+    kernel.load %a, %c in_place : !kernel.tile<M x K x f32, scratch, lanes = cols>, !kernel.cursor<M x K x f32>
+  }
+}
+
+// -----
+
+kernel.func @ahead_vector(%x : !kernel.array<200xf32>) attributes {block.dims = {M = #block.dim<200, block = 64>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x f32, scratch>
+    %c = kernel.cursor %x [M] : !kernel.array<200xf32> -> !kernel.cursor<M x f32>
+    // expected-error @+1 {{kernel.load: `ahead` needs rows of columns in lanes, got !kernel.tile<M x f32, scratch>}}
+    kernel.load %a, %c ahead : !kernel.tile<M x f32, scratch>, !kernel.cursor<M x f32>
+  }
+}
+
+// -----
+
+kernel.func @in_place_read() outs(%o : !kernel.array<200x64xf32>) attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = cols>
+    kernel.fill %a, 0.0 : !kernel.tile<M x K x f32, scratch, lanes = cols>
+    %c = kernel.cursor %o [M, K] : !kernel.array<200x64xf32> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.store: `in_place` needs a tile that one sweep writes}}
+    kernel.store %c, %a in_place : !kernel.cursor<M x K x f32>, !kernel.tile<M x K x f32, scratch, lanes = cols>
+  }
+}
+
+// -----
+
+kernel.func @stream_buffer() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>}} {
+  kernel.parallel @M {
+    %b = kernel.buffer [M, K] here [M] : !kernel.array<?x?xf32>
+    %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = cols>
+    kernel.fill %a, 0.0 : !kernel.tile<M x K x f32, scratch, lanes = cols>
+    %c = kernel.cursor %b [M, K] here [M] : !kernel.array<?x?xf32> -> !kernel.cursor<M x K x f32>
+    // expected-error @+1 {{kernel.store: `stream` is for arrays that the kernel gives}}
+    kernel.store %c, %a stream : !kernel.cursor<M x K x f32>, !kernel.tile<M x K x f32, scratch, lanes = cols>
+  }
+}

@@ -32,8 +32,8 @@ func.func @product(%x: tensor<64x1024xf32>, %w: tensor<1024x64xf32>) -> tensor<6
 // CHECK:         } merge (%[[OTHER:[a-z_0-9]+]] = %[[LEAST:[a-z_0-9]+]]) :
 // CHECK-NEXT:      kernel.sweep [M] (%{{.*}} = %[[LEAST]], %{{.*}} = %[[OTHER]]) -> (each %[[LEAST]])
 // CHECK-NEXT:        arith.minimumf
-func.func @smallest(%x: tensor<3x1024xf32>) -> tensor<3xf32> {
-  %out = array.reduce min %x axes [1] : tensor<3x1024xf32> -> tensor<3xf32>
+func.func @smallest(%x: tensor<3x100000xf32>) -> tensor<3xf32> {
+  %out = array.reduce min %x axes [1] : tensor<3x100000xf32> -> tensor<3xf32>
   func.return %out : tensor<3xf32>
 }
 
@@ -44,9 +44,9 @@ func.func @smallest(%x: tensor<3x1024xf32>) -> tensor<3xf32> {
 // CHECK:           kernel.store
 // CHECK-NEXT:    } merge () {
 // CHECK-NEXT:    }
-func.func @norm(%x: tensor<1x1024xf32>, %g: tensor<1024xf32>) -> tensor<1x1024xf32> {
-  %out = array.rms_norm %x scale(%g : tensor<1024xf32>) eps 1.0e-6 : tensor<1x1024xf32>
-  func.return %out : tensor<1x1024xf32>
+func.func @norm(%x: tensor<1x100000xf32>, %g: tensor<100000xf32>) -> tensor<1x100000xf32> {
+  %out = array.rms_norm %x scale(%g : tensor<100000xf32>) eps 1.0e-6 : tensor<1x100000xf32>
+  func.return %out : tensor<1x100000xf32>
 }
 // CHECK-LABEL: kernel.func @total_kernel1(
 // CHECK:         kernel.for @M {
