@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
@@ -13,7 +14,7 @@ from typing import Any
 
 from .contenders import CONTENDERS
 from .floors import Limits
-from .process import ContenderDied, Process
+from .process import ContenderDied, Process, busy_seconds
 from .records import Row, Timing
 from .worker import save_case
 from .workloads import BOUNDS, Workload
@@ -95,8 +96,11 @@ class Measurer:
             del inputs
             standing = self._build(workload, names, Path(folder), timings)
         built = time.perf_counter()
+        busy, own = busy_seconds(), self._own_seconds()
         if timed:
             self._take_turns(workload, standing, timings)
+        elapsed = time.perf_counter() - built
+        foreign = max(0.0, (busy_seconds() - busy - self._own_seconds() + own) / elapsed)
         for name, each in standing.items():
             if name not in timings:
                 timings[name] = (
@@ -120,7 +124,13 @@ class Measurer:
             floor_ms=floor.ms,
             floor_by=floor.by,
             contenders={name: timings[name] for name in names},
+            foreign=round(foreign, 2) if timed else 0.0,
         )
+
+    def _own_seconds(self) -> float:
+        """Processor time of this process and of all contenders'."""
+        times = os.times()
+        return times.user + times.system + sum(each.cpu_seconds() for each in self.processes.values())
 
     def _build(
         self, workload: Workload, names: Sequence[str], folder: Path, timings: dict[str, Timing]

@@ -101,6 +101,30 @@ class Process:
                 pipe.close()
         atexit.unregister(self.end)
 
+    def cpu_seconds(self) -> float:
+        """The processor time that the process has used, where the system tells."""
+        return _cpu_seconds(f"/proc/{self._process.pid}/stat")
+
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+
+def busy_seconds() -> float:
+    """The processor time that all processes of the machine have used, or that its host took away, where the
+    system tells; else 0."""
+    try:
+        fields = Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()
+        # user, nice, system; then idle and iowait, which are none; then interrupts and what was stolen.
+        return (sum(map(int, fields[1:4])) + sum(map(int, fields[6:9]))) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _cpu_seconds(path: str) -> float:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        fields = text.rpartition(")")[2].split()  # the name before may hold anything
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0

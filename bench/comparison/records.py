@@ -57,6 +57,8 @@ class Row:
     floor_by: str
     """What the floor comes from: `compute` or `memory`."""
     contenders: Mapping[str, Timing]
+    foreign: float = 0.0
+    """CPUs that other processes, or the host, used while the row was measured, on average."""
 
     def median(self, name: str) -> float | None:
         """The median of a contender in milliseconds; None where it has none."""

@@ -90,6 +90,7 @@ def notes(record: Record) -> list[str]:
         ", ".join(f"{name} {number}" for name, number in record.versions.items()),
     ]
     lines += slower_when_fused(record.rows)
+    lines += disturbed(record.rows)
     for row in record.rows:
         for name, timing in row.contenders.items():
             if timing.failed:
@@ -105,3 +106,13 @@ def slower_when_fused(rows: Sequence[Row]) -> list[str]:
         if fused is not None and unfused is not None and fused > 1.02 * unfused:
             found.append(f"{row.name}: fused takes {fused / unfused:.2f} times as long as unfused")
     return found
+
+
+def disturbed(rows: Sequence[Row]) -> list[str]:
+    """A sentence for each row during which something else used more than a tenth of a CPU."""
+    return [
+        f"{row.name}: something else used {row.foreign:.1f} CPUs meanwhile; measure again when the machine "
+        "is quiet"
+        for row in rows
+        if row.foreign > 0.1
+    ]

@@ -17,9 +17,9 @@ from comparison import page
 from comparison.contenders import CONTENDERS, OURS, RIVALS, UNFUSED, Ready, aligned, fastest
 from comparison.floors import Floor, Limits, floor
 from comparison.measure import in_the_running
-from comparison.process import ContenderDied, Process, environment
+from comparison.process import ContenderDied, Process, busy_seconds, environment
 from comparison.records import Record, RecordError, Row, Timing, merged, parse_record, read_record
-from comparison.tables import cells, heads, milliseconds, slower_when_fused
+from comparison.tables import cells, disturbed, heads, milliseconds, slower_when_fused
 from comparison.worker import error_of
 from comparison.workloads import BF16_ROWS, BOUNDS, F32_ROWS, ROWS, tiny, visible
 
@@ -275,6 +275,25 @@ def test_a_fused_kernel_that_is_slower_is_told():
         "A1: fused takes 2.00 times as long as unfused"
     ]
     assert slower_when_fused([made_row(ours=1.01, ours_unfused=1.0), made_row(ours=None)]) == []
+
+
+def test_rows_that_were_disturbed_are_told():
+    quiet = made_row(ours=1.0)
+    assert disturbed([quiet, replace(quiet, name="C1", foreign=0.84)]) == [
+        "C1: something else used 0.8 CPUs meanwhile; measure again when the machine is quiet"
+    ]
+
+
+def test_processor_time_is_counted(tmp_path: Path):
+    process = Process("with_numpy", 1, tmp_path, tmp_path / "log")
+    before = busy_seconds()
+    try:
+        process.ask({"do": "close"}, 60)
+        assert process.cpu_seconds() > 0
+        assert busy_seconds() > before
+    finally:
+        process.end()
+    assert process.cpu_seconds() == 0
 
 
 # Files
