@@ -198,12 +198,12 @@ def _block_size(dim: block.DimAttr) -> int | None:
 def _retype(argument: BlockArgument[Attribute], type: kernel.ArrayType) -> None:
     """Let an array of a kernel, and all cursors on it, have another type."""
     cursors = _cursors(argument)
-    argument = Rewriter.replace_value_with_new_type(argument, type)
+    array = Rewriter.replace_value_with_new_type(argument, type)
     for cursor in cursors:
         item = cursor.result.type
         assert isinstance(item, kernel.CursorType)
         new = kernel.CursorOp(
-            argument, [[dim] for dim in item.dims], kernel.CursorType(item.dims, type.element_type)
+            array, [[dim] for dim in item.dims], kernel.CursorType(item.dims, type.element_type)
         )
         new.location, new.result.name_hint = cursor.location, cursor.result.name_hint
         parent = cursor.parent
