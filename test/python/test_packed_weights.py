@@ -70,7 +70,8 @@ def packed(executable: Executable) -> list[kernel.PackedAttr]:
 @pytest.mark.parametrize("element", list(DTYPES))
 def test_packed_weights_give_what_plain_ones_give(element: str, rows: int):
     executable = compiled(element, rows)
-    assert len(packed(executable)) == 2
+    # Many rows of bf16 are multiplied in bf16, whose pairs a contraction makes for itself.
+    assert len(packed(executable)) == (0 if element == "bf16" and rows > 8 else 2)
     x, w1, w2 = arrays(element, rows)
     prepared = executable.prepare(w1=w1, w2=w2)
     found, wanted = prepared(x), exact(x, w1, w2)
@@ -132,7 +133,7 @@ def test_weights_that_do_not_fit_are_refused_before_they_are_packed(monkeypatch:
     executable = compile_program(feed_forward("f32", 64, 2048, 2200), constants=["w1", "w2"])
     x, w1, w2 = arrays("f32", 64, 0, 2048, 2200)
     monkeypatch.setattr(memory, "available_memory", lambda: 1 << 20)
-    with pytest.raises(InputError, match=r"needs 18.0 MiB, but only 1.0 MiB of memory are available"):
+    with pytest.raises(InputError, match=r"needs 18.6 MiB, but only 1.0 MiB of memory are available"):
         executable.prepare(w1=w1, w2=w2)
     monkeypatch.undo()
     assert compare(executable.prepare(w1=w1, w2=w2)(x), exact(x, w1, w2), BOUNDS["f32"]).within

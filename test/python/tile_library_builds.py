@@ -58,9 +58,9 @@ def require(target: str) -> None:
         pytest.skip("this processor has no AVX2")
 
 
-def compile_source(source: Path, output: Path, target: str) -> None:
+def compile_source(source: Path, output: Path, flags: list[str], target: str = "native") -> None:
     compiler, warnings = COMPILERS.get(target, "g++"), [] if target == "clang" else WARNINGS
-    command = [compiler, *FLAGS, *warnings, *TARGETS[target], "-c", str(source), "-o", str(output)]
+    command = [compiler, *FLAGS, *warnings, *flags, "-c", str(source), "-o", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
 
@@ -80,7 +80,7 @@ def build(target: str, driver: str, folder: Path) -> Path:
         objects = {source: folder / f"{source.stem}.o" for source in sources}
         missing = [source for source, output in objects.items() if not output.exists()]
         with ThreadPoolExecutor(max_workers=2) as pool:
-            list(pool.map(lambda source: compile_source(source, objects[source], target), missing))
+            list(pool.map(lambda source: compile_source(source, objects[source], flags, target), missing))
         kind = ["-shared"] if product.suffix == ".so" else []
         partial = product.with_suffix(".partial")
         link = [
