@@ -6,6 +6,8 @@ summed over, or runs along the columns of a result, is cut where a plane of that
 would leave the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of
 an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
 written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
+The keys of few queries (`FEW_ROWS`) make small planes, and are read as streams in long blocks
+(`LONG_CHAINED`).
 Rows that do not come out even in blocks of `ROWS` get other ones, if workers then wait less for each other.
 
 Under a causal mask the loop over the keys ends with the block of rows, so that what is computed in vain lies
@@ -41,6 +43,8 @@ ROWS = 64
 COLUMNS = 256
 CHAINED = 128
 CAUSAL_ROWS = 32
+FEW_ROWS = 8
+LONG_CHAINED = 2048
 ROW_ELEMENTS = 4096
 LONGEST_ROW = 16384
 WHOLE = "whole"
@@ -120,12 +124,14 @@ def _shaped(
         return dim.with_block_size(size)
     if roles.sweeps_rows:
         longest = LONGEST_ROW
+    elif name in roles.few:
+        longest = 2 * LONG_CHAINED
     if extent is not None and extent <= longest:
         return block.DimAttr(extent, 0, Blocking.Whole)
     if roles.sweeps_rows and extent is not None:
         return dim.with_block_size(ROW_ELEMENTS)
     if name in roles.chained:
-        return dim.with_block_size(CHAINED)
+        return dim.with_block_size(LONG_CHAINED if name in roles.few else CHAINED)
     return dim.with_block_size(COLUMNS if extent is None else even_columns(extent))
 
 
@@ -185,6 +191,8 @@ class _Roles:
     """Rows of what the program gives."""
     chained: frozenset[str]
     """Columns of one contraction's result that another contraction sums over."""
+    few: frozenset[str]
+    """Those of them that are keys of few queries: reduced, too, and their contractions all have few rows."""
     causal_rows: frozenset[str]
     """Rows of contractions all of which a causal mask cuts short."""
     causal_columns: frozenset[str]
@@ -199,6 +207,8 @@ class _Roles:
         summed: set[str] = set()
         masked: dict[str, str] = {}
         contractions: list[set[str]] = []
+        many: set[str] = set()
+        extents = block.parse_dims(function.attributes[block.DIMS])
         reduced: set[str] = set()
         for op in function.walk():
             if isinstance(op, block.AssembleOp):
@@ -211,16 +221,21 @@ class _Roles:
                 columns.update(_dims(op.result)[1:])
                 summed.update(_dims(op.lhs)[1:])
                 contractions.append({*_dims(op.lhs), *_dims(op.rhs)})
+                extent = extents[_dims(op.result)[0]].static_extent
+                if extent is None or extent > FEW_ROWS:
+                    many |= contractions[-1]
             elif isinstance(op, block.ElementwiseOp):
                 masked |= {dim: until.dim for dim, until in masked_later(op).items()}
+        chained = columns & summed - rows
         causal = {
             dim: row
             for dim, row in masked.items()
-            if dim in columns & summed - rows and all(dim in dims for dims in contractions if row in dims)
+            if dim in chained and all(dim in dims for dims in contractions if row in dims)
         }
         return cls(
             frozenset(rows),
-            frozenset(columns & summed - rows),
+            frozenset(chained),
+            frozenset(chained & reduced - many),
             frozenset(causal.values()),
             frozenset(causal),
             bool(rows) and not contractions and not rows & reduced,

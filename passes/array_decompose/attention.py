@@ -19,6 +19,24 @@ def _split_heads(expansion: Expansion, hint: str, value: SSAValue, groups: int) 
     return expansion.insert(hint, ReshapeOp(value, (*batch, *split, rows, columns)))
 
 
+def _rows_of_groups(op: AttentionOp) -> tuple[int, ...] | None:
+    """The shape of q with the heads of a group as rows of one: None but for a single query, as in decoding.
+
+    Keys and values are then read once for a group. Masks must be the same for all of the rows.
+    """
+    if op.group_size == 1 or op.causal is not None:
+        return None
+    *batch, heads, queries, width = shape_of(op.q)
+    adjustments = [value for value in (op.bias, op.mask) if value is not None]
+    if queries != 1 or heads == DYNAMIC:
+        return None
+    for value in adjustments:
+        shape = shape_of(value)
+        if (len(shape) > 1 and shape[-2] != 1) or (len(shape) > 2 and shape[-3] != 1):
+            return None
+    return (*batch, heads // op.group_size, op.group_size, width)
+
+
 def _masked(s: ScalarBuilder, x: SSAValue, keep: SSAValue) -> SSAValue:
     return s.select(keep, x, s.constant(-math.inf, x.type))
 
@@ -31,7 +49,7 @@ class DecomposeAttention(Decomposition):
     """attention(q, k, v) = softmax(scale q k^T + bias, masked with -inf) v.
 
     Grouped heads: q becomes [..., Hkv, R, M, D] and k and v [..., Hkv, 1, N, D], so that the matrix products
-    broadcast one head of k and v to its R query heads.
+    broadcast one head of k and v to its R query heads. With one query q becomes [..., Hkv, R, D].
     """
 
     @op_type_rewrite_pattern
@@ -39,7 +57,11 @@ class DecomposeAttention(Decomposition):
         expansion = self.expansion(op, rewriter)
         groups = op.group_size
         q, k, v = op.q, op.k, op.v
-        if groups > 1:
+        rows_of_groups = _rows_of_groups(op)
+        if rows_of_groups is not None:
+            q = expansion.insert("q_groups", ReshapeOp(q, rows_of_groups))
+            groups = 1
+        elif groups > 1:
             q = _split_heads(expansion, "q_groups", q, groups)
             k = _split_heads(expansion, "k_groups", k, 1)
             v = _split_heads(expansion, "v_groups", v, 1)
@@ -56,7 +78,7 @@ class DecomposeAttention(Decomposition):
         scores = self._adjust(expansion, op, scores, groups)
         probs = expansion.softmax(scores, -1)
         result = expansion.insert("attended", MatmulOp(probs, v))
-        if groups > 1:
+        if op.group_size > 1:
             result = expansion.insert("attended", ReshapeOp(result, shape_of(op.result)))
         expansion.finish(result)
 

@@ -284,3 +284,21 @@ func.func @attention_grouped(%q: tensor<?x6x?x4xf16>, %k: tensor<?x2x?x4xf16>, %
   // CHECK-NEXT: %a = array.reshape %attended : tensor<?x2x3x?x5xf16> -> tensor<?x6x?x5xf16>
   // CHECK-NEXT: func.return %a : tensor<?x6x?x5xf16>
 }
+
+// With one query the heads of a group are rows of one, so that keys and values are read once for all of them.
+// CHECK-LABEL: func.func @one_query
+// CHECK:         %q_groups = array.reshape %q : tensor<12x1x16xf32> -> tensor<3x4x16xf32>
+// CHECK-NEXT:    %scores = array.matmul %q_groups, %k transpose_b : tensor<3x4x16xf32>, tensor<3x40x16xf32> -> tensor<3x4x40xf32>
+// CHECK:         array.reshape %{{.*}} : tensor<3x4x24xf32> -> tensor<12x1x24xf32>
+func.func @one_query(%q: tensor<12x1x16xf32>, %k: tensor<3x40x16xf32>, %v: tensor<3x40x24xf32>, %mask: tensor<1x40xi1>) -> tensor<12x1x24xf32> {
+  %out = array.attention %q, %k, %v mask(%mask : tensor<1x40xi1>) : tensor<12x1x16xf32>, tensor<3x40x16xf32>, tensor<3x40x24xf32> -> tensor<12x1x24xf32>
+  func.return %out : tensor<12x1x24xf32>
+}
+
+// Not where rows are masked differently.
+// CHECK-LABEL: func.func @one_causal_query
+// CHECK:         array.matmul %{{.*}}, %{{.*}} transpose_b : tensor<3x4x1x16xf32>, tensor<3x1x40x16xf32> -> tensor<3x4x1x40xf32>
+func.func @one_causal_query(%q: tensor<12x1x16xf32>, %k: tensor<3x40x16xf32>, %v: tensor<3x40x24xf32>) -> tensor<12x1x24xf32> {
+  %out = array.attention %q, %k, %v causal : tensor<12x1x16xf32>, tensor<3x40x16xf32>, tensor<3x40x24xf32> -> tensor<12x1x24xf32>
+  func.return %out : tensor<12x1x24xf32>
+}
