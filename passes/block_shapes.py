@@ -44,6 +44,7 @@ COLUMNS = 256
 CHAINED = 128
 CAUSAL_ROWS = 32
 FEW_ROWS = 8
+"""Rows up to which vectors along the rows would be mostly empty."""
 LONG_CHAINED = 2048
 ROW_ELEMENTS = 4096
 LONGEST_ROW = 16384

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from ..dialects import block
+from .rules.items import constant_of
 
 _SIDES = {"sle": (1, 0), "slt": (1, -1), "sge": (-1, 0), "sgt": (-1, -1)}
 """Predicates on a, b as b - a >= 0 (or a - b >= 0: -1), and what a strict one takes off."""
@@ -32,7 +33,7 @@ def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
     An offset below 0 is given as 0, which is true as well and leaves something of every row.
     """
     chosen = op.yield_op.arguments[0].owner
-    if not isinstance(chosen, arith.SelectOp) or not _is_minus_infinity(chosen.rhs):
+    if not isinstance(chosen, arith.SelectOp) or constant_of(chosen.rhs) != float("-inf"):
         return {}
     found: dict[str, Until] = {}
     for condition in _conditions(chosen.cond):
@@ -52,15 +53,6 @@ def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
         if len(later) == len(earlier) == 1 and sum(map(abs, room.values())) == 2:
             found.setdefault(later[0], Until(earlier[0], max(offset, 0)))
     return found
-
-
-def _is_minus_infinity(value: SSAValue) -> bool:
-    owner = value.owner
-    return (
-        isinstance(owner, arith.ConstantOp)
-        and isinstance(owner.value, FloatAttr)
-        and owner.value.value.data == float("-inf")
-    )
 
 
 def _conditions(value: SSAValue) -> Iterator[arith.CmpiOp]:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, ModuleOp
+from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ..dialects import kernel
 from ..dialects.scalar_builder import ScalarBuilder
+from .rules.items import constant_of
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ def scale_operand(contraction: kernel.ContractOp) -> bool:
         if found is None:
             return False
         products += found
-    factors = {_constant(product.lhs) or _constant(product.rhs) for product in products}
+    factors = {constant_of(product.lhs) or constant_of(product.rhs) for product in products}
     factor = factors.pop() if len(factors) == 1 else None
     if factor is None or not 0 < factor <= 1:
         return False
     for product in products:
-        kept = product.rhs if _constant(product.lhs) is not None else product.lhs
+        kept = product.rhs if constant_of(product.lhs) is not None else product.lhs
         product.result.replace_all_uses_with(kept)
         product.detach()
         product.erase()
@@ -85,17 +86,10 @@ def _products(reader: Operation, tile: SSAValue) -> list[arith.MulfOp] | None:
             product = use.operation
             if not isinstance(product, arith.MulfOp):
                 return None
-            if _constant(product.lhs) is None and _constant(product.rhs) is None:
+            if constant_of(product.lhs) is None and constant_of(product.rhs) is None:
                 return None
             found.append(product)
     return found
-
-
-def _constant(value: SSAValue) -> float | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
-        return owner.value.value.data
-    return None
 
 
 def _scale(load: kernel.LoadOp, tile: SSAValue, type: kernel.TileType, factor: float) -> None:

@@ -17,9 +17,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from ...dialects import block
 from ...dialects.kernel import Lanes
-
-FEW_ROWS = 8
-"""Rows up to which vectors along the rows would be mostly empty."""
+from ...passes.block_shapes import FEW_ROWS
 
 
 class Orientation(StrEnum):

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from ...dialects import block
 from ...dialects.block import Kind
+from ...passes.rules.items import constant_of
 
 
 class _Degree(Enum):
@@ -148,17 +147,9 @@ def _scalar_degree(op: Operation, operands: Sequence[_Degree]) -> _Degree:
             return _Degree.Other
 
 
-def constant_number(value: SSAValue) -> float | None:
-    """The floating-point number that a scalar constant is, if it is one."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isa(owner.value, FloatAttr):
-        return owner.value.value.data
-    return None
-
-
 def _selected(op: arith.SelectOp, operands: Sequence[_Degree]) -> _Degree:
     """x·exp(-t), or 0 instead where something free of t says so."""
     for degree, other in zip(operands, (op.rhs, op.lhs), strict=True):
-        if degree is _Degree.Factor and constant_number(other) == 0:
+        if degree is _Degree.Factor and constant_of(other) == 0:
             return degree
     return _Degree.Factor if set(operands) == {_Degree.Factor} else _Degree.Other

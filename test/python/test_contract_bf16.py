@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from test_tile_library import aligned, bound, laid_out, strides
+from test_tile_library import aligned, bound, inner_loops, laid_out, strides
 from tile_library_builds import (
     NATIVE,
     Library,
@@ -161,20 +161,7 @@ def test_inner_loops_do_not_touch_the_stack(tmp_path_factory: pytest.TempPathFac
         pytest.skip("needs objdump and AVX512-BF16")
     folder = build("native", "ways_of_bf16", shared_folder(tmp_path_factory)).parent
     command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / "contract_bf16.o")]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    positions, loops, tile = dict[str, int](), dict[tuple[str, ...], list[str]](), None
-    for number, line in enumerate(lines):
-        if label := re.match(r"[0-9a-f]+ <(.*)>:", line):
-            tile = re.search(r"multiply_pairs<(\w+), (\d+), (\d+)>", label[1])
-        if instruction := re.match(r"\s+([0-9a-f]+):\t", line):
-            positions[instruction[1]] = number
-        jump = re.match(r"\s+[0-9a-f]+:\tj\w+\s+([0-9a-f]+)", line)
-        if tile and jump and positions.get(jump[1], number) < number:
-            body = lines[positions[jump[1]] : number + 1]
-            products = sum("vdpbf16ps" in text for text in body)
-            if products == 4 * int(tile[2]) * int(tile[3]) and len(body) < len(
-                loops.get(tile.groups(), lines)
-            ):
-                loops[tile.groups()] = body
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    loops = inner_loops(listing, r"multiply_pairs<(\w+), (\d+), (\d+)>", "vdpbf16ps")
     assert len(loops) == 2 * (6 + 7 + 10 + 14)
     assert [key for key, body in loops.items() if any("%rsp" in text for text in body)] == []

@@ -495,20 +495,22 @@ def test_nothing_outside_an_array_is_touched(target: str, tmp_path_factory: pyte
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
 
 
-def inner_loops(listing: str) -> dict[tuple[str, ...], list[str]]:
-    """Of each register tile multiply<T, ROWS, MR, NV>: its shortest loop over 4 * MR * NV multiply-adds."""
+def inner_loops(listing: str, name: str, product: str) -> dict[tuple[str, ...], list[str]]:
+    """Of each register tile, a function `name` whose last groups are MR and NV: its shortest loop with
+    4 * MR * NV instructions `product`.
+    """
     lines, positions, found, tile = listing.splitlines(), {}, {}, None
     for number, line in enumerate(lines):
         if label := re.match(r"[0-9a-f]+ <(.*)>:", line):
-            tile = re.search(r"multiply<(\w+), (\w+), (\d+), (\d+)>", label[1])
+            tile = re.search(name, label[1])
         if instruction := re.match(r"\s+([0-9a-f]+):\t", line):
             positions[instruction[1]] = number
         jump = re.match(r"\s+[0-9a-f]+:\tj\w+\s+([0-9a-f]+)", line)
         if tile and jump and positions.get(jump[1], number) < number:
             body = lines[positions[jump[1]] : number + 1]
-            multiplies = sum("vfmadd" in text for text in body)
+            multiplies = sum(product in text for text in body)
             key = tile.groups()
-            if multiplies == 4 * int(tile[3]) * int(tile[4]) and len(body) < len(found.get(key, lines)):
+            if multiplies == 4 * int(key[-2]) * int(key[-1]) and len(body) < len(found.get(key, lines)):
                 found[key] = body
     return found
 
@@ -523,7 +525,7 @@ def test_inner_loops_do_not_touch_the_stack(name: str, tmp_path_factory: pytest.
     folder = build("native", "tile_library", shared_folder(tmp_path_factory)).parent
     command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / f"{name}.o")]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    loops = inner_loops(listing)
+    loops = inner_loops(listing, r"multiply<(\w+), (\w+), (\d+), (\d+)>", "vfmadd")
     assert len(loops) == 2 * (6 + 7 + 10 + 14)
     spilled = [tile for tile, body in loops.items() if any("%rsp" in text for text in body)]
     assert spilled == []
