@@ -60,3 +60,16 @@ inline uint32_t bb_emu_round_tf32(uint32_t bits) {
 inline float bb_emu_read_tf32(uint32_t bits) {
   return bb_emu_bits_float(bits & 0xffffe000u);
 }
+
+// f64 to f32 so that a second rounding, to a narrower format, gives what one rounding would: where bits are lost, the
+// last one that stays is set (rounding to odd).
+inline float bb_emu_to_odd_float(double value) {
+  float rounded = static_cast<float>(value);
+  if (static_cast<double>(rounded) == value || value != value) return rounded;
+  uint32_t bits = bb_emu_float_bits(rounded);
+  if ((bits & 0x7fffffffu) == 0x7f800000u) return rounded;
+  // Back to the one nearer to zero, then odd.
+  const double magnitude = value < 0 ? -value : value, given = static_cast<double>(rounded < 0 ? -rounded : rounded);
+  if (given > magnitude) --bits;
+  return bb_emu_bits_float(bits | 1u);
+}
