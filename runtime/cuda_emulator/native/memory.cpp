@@ -23,6 +23,8 @@ static Region globals;
 static u64 load_base = 0;
 static std::vector<Region> segments;  // of this executable, code and constants included
 static size_t last_buffer = 0;
+static const void* announced = nullptr;
+u64 last_site = 0;
 
 static char* dynamic_shared() { return reinterpret_cast<char*>(bb_emu_dynamic_shared); }
 
@@ -122,7 +124,8 @@ static const char* verb(Access kind) {
 }
 
 void access(const void* address, u32 bytes, Access kind, u64 site) {
-  if (current == nullptr || bytes == 0) return;
+  if (current == nullptr || bytes == 0 || address == announced) return;
+  last_site = site;
   const char* p = static_cast<const char*>(address);
   if (on_stack(current->fiber, p)) return;
   Region* region = find_region(p);
@@ -178,6 +181,8 @@ void bb_emu_fence(int kind) {
 }
 
 unsigned char* bb_emu_shared_window() { return reinterpret_cast<unsigned char*>(shared_window); }
+
+void bb_emu_atomic_part(const void* address) { announced = address; }
 
 int bb_emu_is_shared(const void* address) { return shared.contains(address) ? 1 : 0; }
 }

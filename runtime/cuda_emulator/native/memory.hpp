@@ -30,6 +30,8 @@ enum class Access { Read, Write, Atomic, AsyncIssue, AsyncArrive, Synchronise };
 // Check one access of the current thread, and remember it.
 void access(const void* address, u32 bytes, Access kind, u64 site);
 
+extern u64 last_site;  // of the latest access
+
 // Find shared memory and the module's variables in this executable.
 void find_program_memory();
 size_t static_shared_bytes();

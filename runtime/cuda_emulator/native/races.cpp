@@ -54,7 +54,8 @@ struct Check {
 static void against_write(Check& check, const Region& region, const Cell& cell, int64_t offset) {
   if (cell.writer == 0) {
     const bool expects = region.buffer == Place::STATIC_SHARED || region.undefined;
-    if (check.kind == Access::Read && expects) check.complain("uninitialised", {}, offset, check.unwritten);
+    if ((check.kind == Access::Read || check.kind == Access::Atomic) && expects)
+      check.complain("uninitialised", {}, offset, check.unwritten);
     return;
   }
   if ((cell.flags & Cell::IN_FLIGHT) != 0) {

@@ -48,7 +48,7 @@ static void on_signal(int number, siginfo_t* info, void* context) {
     case SIGSEGV:
     case SIGBUS: report_bad_address(info->si_addr, context, site); break;
     case SIGFPE: report({.kind = "division by zero", .site = site}, Then::Stop); break;
-    case SIGVTALRM: report({.kind = "time limit", .site = site}, Then::Stop); break;
+    case SIGVTALRM: report({.kind = "time limit", .site = options.check ? last_site : site}, Then::Stop); break;
     case SIGXFSZ: report({.kind = "too much output", .site = site}, Then::Stop); break;
     default: report({.kind = "trap", .site = site, .text = "the kernel ended its process"}, Then::Stop); break;
   }
