@@ -35,7 +35,7 @@ static const char* direction(void* context) {
 static void report_bad_address(void* address, void* context, u64 site) {
   for (const Thread& thread : threads)
     if (on_guard(thread.fiber, address))
-      report({.kind = "stack overflow", .site = site, .text = "a thread needs more than 256 KiB of stack"}, Then::Stop);
+      report({.kind = "stack overflow", .site = options.check ? last_site : site, .text = "a thread needs more than 256 KiB of stack"}, Then::Stop);
   const Place place = nearest(address);
   const char* kind = place.buffer == Place::NO_BUFFER ? "illegal address" : "out of bounds";
   report({.kind = kind, .access = direction(context), .site = site, .place = place}, Then::Stop);
