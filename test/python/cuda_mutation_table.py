@@ -1,4 +1,7 @@
-"""Run all planted bugs and write their table into docs/cuda-checker.md: python test/python/cuda_mutation_table.py"""
+"""Run all planted bugs and write their table into docs/cuda-checker.md.
+
+To be run as `python test/python/cuda_mutation_table.py`; takes some two minutes.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,9 @@ def table() -> str:
         if not mutation.equivalent:
             bugs += 1
             found = [found[0] + fifo.found, found[1] + (hits > 0), found[2] + check.found]
+    sums = f"{bugs} bugs in {len(MUTATIONS)} mutants"
     head = [
-        f"| kernel | planted bug | fast, fifo | fast, pct | check ({bugs} bugs in {len(MUTATIONS)} mutants) |",
+        f"| kernel | planted bug | fast, fifo | fast, pct | check ({sums}) |",
         "|---|---|---|---|---|",
     ]
     foot = f"| | **found** | {found[0]}/{bugs} | {found[1]}/{bugs} | {found[2]}/{bugs} |"

@@ -16,8 +16,8 @@ SEEDS = 10
 class Mutation:
     """A bug: a text of a kernel replaced by another one. `ragged` runs it on the kernel's ragged size.
 
-    An equivalent mutation changes nothing that a correct checker may complain about. `wrong` marks bugs that break
-    no rule of CUDA: only the results show them.
+    An equivalent mutation changes nothing that a correct checker may complain about. `wrong` marks bugs that
+    break no rule of CUDA: only the results show them.
     """
 
     kernel: str
@@ -216,7 +216,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         (
             "says empty before it has read",
             "bb_mbarrier_wait(&full[stage], turn & 1);",
-            "bb_mbarrier_wait(&full[stage], turn & 1); if (thread == 5) bb_mbarrier_arrive(&empty[stage]); else",
+            "bb_mbarrier_wait(&full[stage], turn & 1);"
+            " if (thread == 5) bb_mbarrier_arrive(&empty[stage]); else",
         ),
         ("fewer stages than are used", "tiles[STAGES][ROWS]", "tiles[STAGES - 1][ROWS]"),
     ),
@@ -315,7 +316,7 @@ def in_check_mode(mutation: Mutation, **choices: object) -> Verdict:
 
 
 def in_fast_mode(mutation: Mutation) -> tuple[Verdict, int]:
-    """Fast runs of the source tier: with schedule fifo, and how many of `SEEDS` with schedule pct find the bug."""
+    """Fast runs of the source tier: with schedule fifo, and how many of `SEEDS` find it with schedule pct."""
     module = EmulatedModule(mutation.source, file_name=f"{mutation.kernel}.cu", time_limit=0.3)
     kernel, case = module.get_function(mutation.kernel), mutation.case
 

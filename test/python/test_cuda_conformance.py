@@ -209,7 +209,7 @@ def packed(values: np.ndarray, elements: list[tuple[np.ndarray, np.ndarray]], dt
 
 
 def fragments(depth: int, dtype: Any) -> tuple[list[Any], list[Any]]:
-    """Rows and columns of the elements of a (16 x depth) and b (depth x 8), by the PTX ISA's section for each shape."""
+    """Rows and columns of the elements of a (16 x depth) and b (depth x 8), by the PTX ISA."""
     if dtype is np.float32:
         a = [(GROUP, PLACE), (GROUP + 8, PLACE), (GROUP, PLACE + 4), (GROUP + 8, PLACE + 4)]
         b = [(PLACE, GROUP), (PLACE + 4, GROUP)]

@@ -208,7 +208,7 @@ def test_a_race_names_both_sides() -> None:
         ("#include <missing.h>", 1, "missing.h"),
         ('\nextern "C" __global__ void k(int* x) {\n  __shfl_sync(1);\n}', 3, "no matching function"),
         ('extern "C" __global__ void k() {\n\n  asm volatile("exit;");\n}', 3, "inline assembly"),
-        ('extern "C" __global__ int k() { return 1; }', None, "no"),
+        ('extern "C" __global__ int k() { return 1; }', 1, "returns void"),
     ],
 )
 def test_errors_of_compilation_have_lines(code: str, line: int | None, message: str) -> None:
@@ -239,7 +239,9 @@ def test_kernels_that_there_are_not(scale: EmulatedModule) -> None:
 
 def test_options_and_included_files(tmp_path: Path) -> None:
     header = tmp_path / "value.cuh"
-    code = '#include "value.cuh"\nextern "C" __global__ void k(int* x) { x[0] = value(x) + ADD; x[1] = __CUDA_ARCH__; }'
+    code = """#include "value.cuh"
+extern "C" __global__ void k(int* x) { x[0] = value(x) + ADD; x[1] = __CUDA_ARCH__; }
+"""
     options = ("-I", str(tmp_path), "-DADD=5", "--std=c++17", "-arch=sm_90")
     for value in (1, 2):  # a changed header is another program
         header.write_text(f"__device__ int value(int* x) {{ return {value} / x[0]; }}")

@@ -1,4 +1,4 @@
-"""Planted bugs are found: a sample here, all of them by cuda_mutation_table.py, which writes the page's table."""
+"""Planted bugs are found: a sample here, all of them in cuda_mutation_table.py, which writes the table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuda_mutation_table import PAGE, label
 from cuda_mutations import MUTATIONS, Mutation, in_check_mode, in_fast_mode
 
 ALL = bool(os.environ.get("BB_ALL_PLANTED_BUGS"))
-# One bug of ten, so that each kernel has some: what takes longest is compiling them.
+# A few of each kernel: what takes time is compiling them.
 SAMPLE = [mutation for number, mutation in enumerate(MUTATIONS) if ALL or number % 5 == 1]
 
 

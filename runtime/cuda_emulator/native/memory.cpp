@@ -183,7 +183,7 @@ void bb_emu_atomic(void* address, uint32_t bytes, uint64_t site) {
   ++counters.atomics;
   access(address, bytes, Access::Atomic, BB_EMU_PLACE(site));
   if (options.check) {
-    forgive_reads(address);
+    forgive_reads(address, bytes);
     synchronise_at(address, *current);
   }
   spin();

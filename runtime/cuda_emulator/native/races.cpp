@@ -152,10 +152,13 @@ static void remember_write(Cell& cell, Access kind, u64 site) {
   if (is_atomic(kind)) cell.flags = Cell::ATOMIC;
 }
 
-void forgive_reads(const void* address) {
+void forgive_reads(const void* address, u32 bytes) {
   if (waiting_reads.empty()) return;
   const u32 me = grid_thread();
-  std::erase_if(waiting_reads, [&](const WaitingRead& read) { return read.reader == me && read.address == address; });
+  const char* begin = static_cast<const char*>(address);
+  std::erase_if(waiting_reads, [&](const WaitingRead& read) {
+    return read.reader == me && read.address >= begin && read.address < begin + bytes;
+  });
 }
 
 void report_reads() {

@@ -9,7 +9,7 @@ void check_order(Region& region, size_t offset, u32 bytes, Access kind, u64 site
 
 // A plain read in conflict with an atomic is forgiven where the thread goes on with an atomic at the same address: the
 // loop around atomicCAS begins so. Conflicts wait for that until the block ends.
-void forgive_reads(const void* address);
+void forgive_reads(const void* address, u32 bytes);
 void report_reads();
 
 }  // namespace bb_emu
