@@ -222,7 +222,7 @@ def test_errors_of_compilation_have_lines(code: str, line: int | None, message: 
 
 def test_kernels_that_there_are_not(scale: EmulatedModule) -> None:
     with pytest.raises(
-        EmulatorBuildError, match="there is no kernel 'hidden' in kernel.cu: it has 'scale', "
+        EmulatorBuildError, match=r"there is no kernel 'hidden' in kernel\.cu: it has 'scale', "
     ):
         scale.get_function("hidden")
     for options, message in [

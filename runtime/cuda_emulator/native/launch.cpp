@@ -155,9 +155,9 @@ static void report_traffic() {
   report_line(
       "{\"counters\":{\"mma\":%lu,\"ldmatrix\":%lu,\"stmatrix\":%lu,\"barriers\":%lu,\"named_barriers\":%lu,"
       "\"shuffles\":%lu,\"votes\":%lu,\"syncwarps\":%lu,\"cp_async\":%lu,\"atomics\":%lu,\"mbarrier_phases\":%lu,"
-      "\"bulk_copies\":%lu,\"wgmma\":%lu,\"switches\":%lu}}",
+      "\"switches\":%lu}}",
       c.mma, c.ldmatrix, c.stmatrix, c.barriers, c.named_barriers, c.shuffles, c.votes, c.syncwarps, c.cp_async,
-      c.atomics, c.mbarrier_phases, c.bulk_copies, c.wgmma, c.switches);
+      c.atomics, c.mbarrier_phases, c.switches);
   report_line(
       "{\"shared\":{\"bytes_read\":%lu,\"bytes_written\":%lu,\"requests\":%lu,\"passes\":%lu,\"ideal_passes\":%lu},"
       "\"static_shared\":%zu}",
