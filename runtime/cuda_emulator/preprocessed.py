@@ -36,9 +36,13 @@ class Part:
 
 @dataclass(frozen=True)
 class FoundKernel:
-    """A function marked __global__; `reachable` if its name is its symbol: extern "C", and no template."""
+    """A function marked __global__; `reachable` if its name is its symbol: extern "C", and no template.
+
+    `qualified` is what C++ calls it, with its namespaces.
+    """
 
     name: str
+    qualified: str
     reachable: bool
     file: str
     line: int
@@ -70,7 +74,7 @@ def read_preprocessed(text: str, system: Sequence[Path]) -> PreprocessedSource:
     assembly: list[AssemblyStatement] = []
     pieces: list[str] = []
     done = 0
-    scopes: list[bool] = []
+    scopes: list[str] = []
     for part in _user_parts(text, system):
         body = text[part.begin : part.end]
         _scan(body, part, scopes, kernels, assembly)
@@ -95,19 +99,18 @@ def _user_parts(text: str, system: Sequence[Path]) -> Iterator[Part]:
 def _scan(
     body: str,
     part: Part,
-    scopes: list[bool],
+    scopes: list[str],
     kernels: list[FoundKernel],
     assembly: list[AssemblyStatement],
 ) -> None:
-    """Follow scopes through a piece of text. `scopes` holds, for each open brace, whether names are C's."""
+    """Follow scopes through a piece of text. `scopes` holds what each open brace is of."""
     tokens = list(_TOKEN.finditer(body))
     statement = 0  # where the declaration began, for `extern "C"` and `template` in front of it
     for index, token in enumerate(tokens):
         word = token[0]
         if word == "{":
             words = [t[0] for t in tokens[statement:index]]
-            inherits = all(scopes) and (words[-2:] == ["extern", '"C"'])
-            scopes.append(inherits)
+            scopes.append(_scope(words))
             statement = index + 1
         elif word in ("}", ";"):
             if word == "}" and scopes:
@@ -124,10 +127,22 @@ def _scan(
                 kernels.append(FoundKernel(*found, part.file, line))
 
 
+_OTHER, _NAMESPACE = "{", "namespace "
+
+
+def _scope(words: list[str]) -> str:
+    """What a brace after some words opens: `"C"` linkage, `namespace` and its name, or anything else."""
+    if words[-2:] == ["extern", '"C"']:
+        return '"C"'
+    if "namespace" in words:
+        return _NAMESPACE + "::".join(words[words.index("namespace") + 1 :])
+    return _OTHER
+
+
 def _kernel(
-    tokens: list[re.Match[str]], statement: int, index: int, scopes: list[bool]
-) -> tuple[str, bool] | None:
-    """The name of a kernel whose mark is at an index, and whether it is reachable."""
+    tokens: list[re.Match[str]], statement: int, index: int, scopes: list[str]
+) -> tuple[str, str, bool] | None:
+    """The names of a kernel whose mark is at an index, and whether it is reachable."""
     words = [token[0] for token in tokens[statement : index + 40]]
     at = index - statement
     before = words[:at]
@@ -136,8 +151,11 @@ def _kernel(
         if words[place] == "(":
             # The name is in front of the parameters; attributes have theirs in double parentheses.
             if depth == 0 and _NAME.fullmatch(words[place - 1]) and words[place - 1] != "__attribute__":
-                linkage = '"C"' in before or (bool(scopes) and all(scopes))
-                return words[place - 1], linkage and "template" not in before
+                name = words[place - 1]
+                spaces = [scope.removeprefix(_NAMESPACE) for scope in scopes if scope.startswith(_NAMESPACE)]
+                linkage = '"C"' in before or '"C"' in scopes
+                reachable = linkage and _OTHER not in scopes and "template" not in before
+                return name, "::".join(space for space in (*spaces, name) if space), reachable
             depth += 1
         elif words[place] == ")":
             depth = max(0, depth - 1)

@@ -130,7 +130,7 @@ def _table(source: PreprocessedSource, name_expressions: Sequence[str]) -> str:
         if kernel.reachable:  # with its place, for what may be wrong with it
             file = re.sub(r'(["\\])', r"\\\1", kernel.file)
             entries.append(
-                f'\n# {kernel.line} "{file}"\nBbEmuEntry<&::{kernel.name}>::named("{kernel.name}")'
+                f'\n# {kernel.line} "{file}"\nBbEmuEntry<&::{kernel.qualified}>::named("{kernel.name}")'
             )
     entries += [f'\n# 1 "kernels.cpp"\nBbEmuEntry<&{name}>::named("{name}")' for name in name_expressions]
     rows = ",".join(entries) or "{nullptr, nullptr, nullptr, 0}"

@@ -24,7 +24,11 @@ extern "C" __global__ void scale(const float* x, float* y, int n, float factor) 
   if (i < n) y[i] = factor * x[i];
 }
 template <class T> __global__ void twice(T* x) { x[threadIdx.x] += x[threadIdx.x]; }
-namespace inner { __global__ void hidden(int* x) { x[0] = 1; } }
+namespace outer::deep { namespace { extern "C" { __global__ void deepest(int* x) { x[2] = 1; } } } }
+namespace inner {
+__global__ void hidden(int* x) { x[0] = 1; }
+extern "C" __global__ void known(int* x) { x[1] = 1; }
+}
 #define KERNEL(NAME, VALUE) extern "C" __global__ void NAME(int* x) { x[threadIdx.x] = VALUE; }
 KERNEL(ones, 1)
 #if 0
@@ -114,6 +118,8 @@ def test_cupys_calling_convention(scale: EmulatedModule) -> None:
     scale.get_function("twice<int>")((1,), (8,), (numbers,))
     assert numbers.tolist() == list(range(0, 16, 2))
     scale.get_function("inner::hidden")((1,), (1,), (numbers,))
+    scale.get_function("known")((1,), (1,), (numbers,))
+    scale.get_function("deepest")((1,), (1,), (numbers,))
     scale.get_function("ones")((1,), (4,), (numbers,))
     assert numbers.tolist() == [1, 1, 1, 1, 8, 10, 12, 14]
     swapped = np.arange(32, dtype=np.float32)
