@@ -9,24 +9,26 @@ No shell is involved, and nothing of a program but its mangled names reaches a c
 from __future__ import annotations
 
 import ctypes
-import os
 import re
-import signal
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..lowering.source_text import comment_text, mangle, without_locations
-from .cache_directory import private_cache, size_limit, user_cache, warn_unusable
+from .cached_compilation import (
+    cached_file,
+    compile_cache,
+    file_digest,
+    package_version,
+    run_compiler,
+    tree_digest,
+)
 from .compile_cache import CompileCache, digest_of
-from .compile_errors import HostCompilerError, compilation_error, reason
+from .compile_errors import HostCompilerError, compilation_error
 from .compile_progress import Progress, Ticker, ticking
 from .cpu_identity import cpu_identity
-from .host_compiler import HostCompiler, compiler_environment, find_compiler
+from .host_compiler import HostCompiler, find_compiler
 from .threads import thread_count
 
 __all__ = ["HostCompilerError", "compile_shared_object", "load_shared_object", "native_object"]
@@ -69,14 +71,14 @@ class Build:
         """The hash of an object: of `parts`, and of everything that all objects depend on."""
         return digest_of(
             [
-                _package_version(),
+                package_version(),
                 cpu_identity(),
                 "\0".join(self.compiler.identity),
                 "\0".join(
                     (*self.compiler.compile_flags(self.sanitize), *self.compiler.link_flags(self.sanitize))
                 ),
                 "\0".join(f"{name}={value}" for name, value in self.defines),
-                *(_tree_digest(folder) for folder in (*self.include, native_directory())),
+                *(tree_digest(folder) for folder in (*self.include, native_directory())),
                 *parts,
             ]
         )
@@ -125,10 +127,10 @@ def compile_shared_object(
     Raises HostCompilerError: no compiler, or an error in the source, which is then kept and named.
     """
     build = _build(compiler, sanitize, include, defines, use_cache)
-    natives = digest_of(part for path in native for part in (path.name, _file_digest(path)))
+    natives = digest_of(part for path in native for part in (path.name, file_digest(path)))
     # A program that moved to another line or file is the same program.
     code = without_locations(source)
-    key = build.key("shared", name, code, natives, digest_of(map(_file_digest, objects)))
+    key = build.key("shared", name, code, natives, digest_of(map(file_digest, objects)))
     stem = mangle(name)
 
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
@@ -143,14 +145,16 @@ def compile_shared_object(
             *("-o", made.name, file.name),
             *map(str, linked),
         ]
-        status, output = _run(command, scratch, ticker)
+        status, output = run_compiler(command, scratch, ticker)
         if status != 0 or not made.exists():
             kept = cache.keep_failed(stem, source)
             raise compilation_error(comment_text(name, 80), source, file.name, kept, output, status)
         return made
 
     with ticking(f"compiling {comment_text(name, 40)}", progress) as ticker:
-        return _cached(f"{stem}-{key[:40]}", ".so", make, _cache(use_cache), ticker, _facts(name, build))
+        return cached_file(
+            f"{stem}-{key[:40]}", ".so", make, compile_cache(use_cache), ticker, _facts(name, build)
+        )
 
 
 def native_object(
@@ -169,7 +173,23 @@ def native_object(
     """
     build = _build(compiler, sanitize, include, defines, use_cache)
     with ticking(f"compiling {source_path.stem}", progress) as ticker:
-        return _native_object(source_path, build, _cache(use_cache), ticker)
+        return _native_object(source_path, build, compile_cache(use_cache), ticker)
+
+
+def native_objects(
+    sources: Sequence[Path],
+    *,
+    include: Sequence[Path] | None = None,
+    use_cache: bool = True,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """The object files of several C++ sources, as `native_object` makes them, compiled side by side.
+
+    Raises HostCompilerError.
+    """
+    build = _build(None, (), include, None, use_cache)
+    with ticking("compiling the runtime, once for this machine", progress) as ticker:
+        return _native_objects(sources, build, compile_cache(use_cache), ticker)
 
 
 def load_shared_object(path: Path) -> ctypes.CDLL:
@@ -209,125 +229,22 @@ def _native_object(path: Path, build: Build, cache: CompileCache, ticker: Ticker
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
         made = scratch / f"{stem}.o"
         command = [*build.compiler.command, *build.compile_flags, "-c", "-o", made.name, str(path)]
-        status, output = _run(command, scratch, ticker)
+        status, output = run_compiler(command, scratch, ticker)
         if status != 0 or not made.exists():
             raise compilation_error(path.name, _text(path), str(path), None, output, status)
         return made
 
-    entry = f"{stem}-{build.key('native', path.name, _file_digest(path))[:40]}"
-    return _cached(entry, ".o", make, cache, ticker, _facts(path.name, build))
-
-
-Make = Callable[[Path, Ticker, CompileCache], Path]
-
-
-def _cached(
-    entry: str, suffix: str, make: Make, cache: CompileCache, ticker: Ticker, facts: Mapping[str, object]
-) -> Path:
-    """The object of an entry: found in the cache, else made and put there or, at need, into a private one."""
-    directory = cache.directory
-    if directory.readable and (found := cache.find(entry, suffix)) is not None:
-        return found
-    try:
-        if directory.problem is None:
-            return _made(entry, suffix, make, cache, ticker, facts)
-        problem = directory.problem
-    except OSError as error:
-        # Full, or taken away meanwhile; what the compiler refuses is a HostCompilerError.
-        problem = f"cannot be used ({reason(error)})"
-    if directory.private:
-        raise HostCompilerError(f"the temporary directory {directory.path} {problem}")
-    warn_unusable(directory.path, problem)
-    return _cached(entry, suffix, make, _private(), ticker, facts)
-
-
-def _made(
-    entry: str, suffix: str, make: Make, cache: CompileCache, ticker: Ticker, facts: Mapping[str, object]
-) -> Path:
-    def is_done() -> bool:
-        return cache.find(entry, suffix) is not None
-
-    with cache.lock(entry, is_done, ticker.tick):
-        if (found := cache.find(entry, suffix)) is not None:  # another process was faster
-            return found
-        with cache.scratch() as scratch:
-            return cache.store(entry, suffix, make(scratch, ticker, cache), facts)
-
-
-def _cache(use_cache: bool) -> CompileCache:
-    return CompileCache(user_cache(), size_limit()) if use_cache else _private()
-
-
-def _private() -> CompileCache:
-    try:
-        return CompileCache(private_cache(), limit=2**63)
-    except OSError as error:
-        raise HostCompilerError(
-            f"no temporary directory can be made to compile in: {reason(error)}"
-        ) from error
-
-
-def _run(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, str]:
-    """Exit status and output of the compiler. Raises HostCompilerError where it cannot start."""
-    log = scratch / ".output"
-    with log.open("wb") as output:
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=scratch,
-                env=compiler_environment(scratch),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                # Its own group, so that an interrupt can end the compiler and all that it started.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise HostCompilerError(f"{command[0]} cannot be run: {reason(error)}") from error
-        try:
-            while True:
-                with suppress(subprocess.TimeoutExpired):
-                    status = process.wait(timeout=0.25)
-                    break
-                ticker.tick()
-        except BaseException:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
-    with log.open("rb") as text:
-        return status, text.read(_LONGEST_OUTPUT).decode("utf-8", "replace")
+    entry = f"{stem}-{build.key('native', path.name, file_digest(path))[:40]}"
+    return cached_file(entry, ".o", make, cache, ticker, _facts(path.name, build))
 
 
 def _facts(name: str, build: Build) -> dict[str, object]:
     return {
         "name": comment_text(name),
-        "package": _package_version(),
+        "package": package_version(),
         "compiler": build.compiler.version,
         "flags": list(build.compiler.compile_flags(build.sanitize)),
     }
-
-
-def _package_version() -> str:
-    try:
-        return version("bb-compiler")
-    except PackageNotFoundError:
-        return "0+unknown"
-
-
-def _tree_digest(folder: Path) -> str:
-    """The hash of all files of a directory: a changed header is a changed object."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return digest_of(
-        part for path in files for part in (path.relative_to(folder).as_posix(), path.read_bytes())
-    )
-
-
-def _file_digest(path: Path) -> str:
-    try:
-        return digest_of([path.read_bytes()])
-    except OSError as error:
-        raise HostCompilerError(f"{path} cannot be read: {reason(error)}") from error
 
 
 def _text(path: Path) -> str:

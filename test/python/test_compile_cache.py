@@ -63,7 +63,7 @@ def test_what_an_object_depends_on(compiler: Path, tmp_path: Path, monkeypatch: 
     assert is_new()
     monkeypatch.setattr(shared_objects, "cpu_identity", lambda: "another processor")
     assert is_new()
-    monkeypatch.setattr(shared_objects, "_package_version", lambda: "another version")
+    monkeypatch.setattr(shared_objects, "package_version", lambda: "another version")
     assert is_new()
     assert len(calls(compiler)) == len(seen)
 
