@@ -1,0 +1,141 @@
+"""A kernel's arguments: arrays become buffers of the emulated device, other values are passed as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .program import KernelSignature, Parameter
+
+Array: TypeAlias = npt.NDArray[Any]
+
+PAGE = 4096
+
+
+@dataclass
+class Buffer:
+    """One allocation of the device. Arrays that share memory share a buffer."""
+
+    name: str
+    address: int
+    size: int
+    read_only: bool
+    undefined: bool
+    arrays: list[Array] = field(default_factory=list[Array])
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An argument that points into a buffer, `offset` bytes behind its beginning."""
+
+    buffer: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """All arguments of a launch: buffers, and for each parameter a pointer or the bytes of its value."""
+
+    buffers: tuple[Buffer, ...]
+    values: tuple[Pointer | bytes, ...]
+
+
+def pack_arguments(
+    signature: KernelSignature, args: Sequence[object], names: Sequence[str], undefined: Sequence[int]
+) -> Arguments:
+    """Match arguments with a kernel's parameters. `names` are for messages, by argument.
+
+    Raises TypeError for an argument of the wrong type or size, ValueError for an array that is not contiguous, for
+    a wrong number of arguments, and for an index in `undefined` that is no array.
+    """
+    parameters = signature.parameters
+    if len(args) != len(parameters):
+        raise ValueError(
+            f"kernel '{signature.name}' has {len(parameters)} parameters, {len(args)} arguments given"
+        )
+    arrays: dict[int, Array] = {}
+    values: list[bytes] = []
+    for index, (value, parameter) in enumerate(zip(args, parameters, strict=True)):
+        if isinstance(value, np.ndarray) and parameter.is_pointer:
+            array: Array = value
+            if not array.flags.c_contiguous:
+                raise ValueError(f"argument {index} of kernel '{signature.name}' is not C-contiguous")
+            arrays[index] = array
+            values.append(b"")
+        else:
+            values.append(_value_bytes(signature.name, index, value, parameter))
+    for index in undefined:
+        if index not in arrays:
+            raise ValueError(
+                f"argument {index} of kernel '{signature.name}' is no array: it cannot be undefined"
+            )
+    buffers, pointers = _buffers(arrays, parameters, names, undefined)
+    return Arguments(
+        tuple(buffers),
+        tuple(pointers[index] if index in pointers else value for index, value in enumerate(values)),
+    )
+
+
+def _value_bytes(kernel: str, index: int, value: object, parameter: Parameter) -> bytes:
+    where = f"argument {index} of kernel '{kernel}'"
+    if parameter.is_pointer:
+        if value is None:
+            return bytes(parameter.size)
+        raise TypeError(f"{where} is a pointer: pass a numpy array or None, not {type(value).__name__}")
+    if isinstance(value, np.ndarray | np.generic):
+        data = value.tobytes()
+        kind = str(value.dtype)
+    elif isinstance(value, bool | int | float):
+        # As CuPy: Python's numbers are eight bytes wide, a bool is one.
+        packed = np.asarray(value)
+        data = packed.tobytes()
+        kind = f"{type(value).__name__}, passed as {packed.dtype}"
+    elif isinstance(value, bytes):
+        data, kind = value, "bytes"
+    else:
+        raise TypeError(f"{where} is of type {type(value).__name__}: pass a numpy scalar")
+    if len(data) != parameter.size:
+        raise TypeError(f"{where} has {len(data)} bytes ({kind}), the kernel's parameter {parameter.size}")
+    return data
+
+
+def _buffers(
+    arrays: dict[int, Array], parameters: Sequence[Parameter], names: Sequence[str], undefined: Sequence[int]
+) -> tuple[list[Buffer], dict[int, Pointer]]:
+    """Buffers in the order of the arguments; arrays that overlap lie in one."""
+    groups: list[tuple[int, int, list[int]]] = []
+    for index in sorted(arrays, key=lambda i: _address(arrays[i])):
+        begin = _address(arrays[index])
+        end = begin + arrays[index].nbytes
+        if groups and begin < groups[-1][1]:
+            first, last, members = groups[-1]
+            groups[-1] = (first, max(last, end), [*members, index])
+        else:
+            groups.append((begin, end, [index]))
+    groups.sort(key=lambda group: min(group[2]))
+    buffers: list[Buffer] = []
+    pointers: dict[int, Pointer] = {}
+    for number, (begin, end, members) in enumerate(groups):
+        first = min(members)
+        name = names[first] if first < len(names) and names[first] else f"argument {first}"
+        buffers.append(
+            Buffer(
+                name,
+                begin,
+                end - begin,
+                read_only=all(parameters[i].to_const or not arrays[i].flags.writeable for i in members),
+                undefined=any(i in undefined for i in members),
+                arrays=[arrays[i] for i in sorted(members)],
+            )
+        )
+        for i in members:
+            pointers[i] = Pointer(number, _address(arrays[i]) - begin)
+    return buffers, pointers
+
+
+def _address(array: Array) -> int:
+    return int(array.ctypes.data)

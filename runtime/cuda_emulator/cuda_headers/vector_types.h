@@ -1,0 +1,1 @@
+#include <bb/cuda_emulator/language.hpp>

@@ -1,0 +1,43 @@
+// The memory that a kernel may touch: its buffers, shared memory, the module's variables, the thread's own stack.
+#pragma once
+#include <vector>
+
+#include "machine.hpp"
+#include "shadow.hpp"
+
+namespace bb_emu {
+
+struct Region {
+  char* begin = nullptr;
+  size_t bytes = 0;
+  int buffer = 0;  // its number, or one of Place's names
+  bool read_only = false, undefined = false;
+  Shadow shadow;
+  u64 bytes_read = 0, bytes_written = 0;                                          // counted in check mode
+  u64 load_requests = 0, load_sectors = 0, store_requests = 0, store_sectors = 0;  // and with the profile
+  bool contains(const void* address) const {
+    return static_cast<size_t>(static_cast<const char*>(address) - begin) < bytes;
+  }
+};
+
+extern std::vector<Region> buffers;
+extern Region shared;  // all of it, the dynamic array included
+extern char* shared_window;
+extern size_t dynamic_shared_bytes;  // as the launch asked for
+
+enum class Access { Read, Write, Atomic, AsyncIssue, AsyncArrive, Synchronise };
+
+// Check one access of the current thread, and remember it.
+void access(const void* address, u32 bytes, Access kind, u64 site);
+
+// Find shared memory and the module's variables in this executable.
+void find_program_memory();
+size_t static_shared_bytes();
+void start_shadows();
+void fill_shared();        // with 0xff, a NaN in every floating-point type, as a block begins
+void check_shared_tail();  // that nothing wrote past the dynamic shared memory that was asked for
+// The nearest buffer to an address that is in none, for messages.
+Place nearest(const void* address);
+bool in_program(const void* address);
+
+}  // namespace bb_emu

@@ -1,0 +1,155 @@
+#include "races.hpp"
+
+#include <algorithm>
+
+#include "clocks.hpp"
+
+namespace bb_emu {
+
+static const char* verb(Access kind) {
+  switch (kind) {
+    case Access::Read: return "read";
+    case Access::Write: return "write";
+    case Access::Atomic: return "atomic";
+    case Access::AsyncIssue:
+    case Access::AsyncArrive: return "async copy";
+    case Access::Synchronise: return "barrier operation";
+  }
+  return "access";
+}
+
+static const char* verb_of_write(const Cell& cell) {
+  if ((cell.flags & Cell::IN_FLIGHT) != 0) return "async copy";
+  return (cell.flags & Cell::ATOMIC) != 0 ? "atomic" : "write";
+}
+
+static bool in_this_block(u32 number) { return (number - 1) / thread_count == block_number; }
+
+namespace {
+
+// One access, and whether it has been complained about already: one finding an access is enough.
+struct Check {
+  Access kind;
+  u64 site;
+  u32 bytes;
+  Place place;
+  bool raced = false, unwritten = false, in_flight = false;
+
+  bool atomic() const { return kind == Access::Atomic || kind == Access::Synchronise; }
+
+  void complain(const char* finding, const OtherThread& other, int64_t offset, bool& done) {
+    if (done) return;
+    done = true;
+    report({.kind = finding, .access = verb(kind), .site = site, .place = {place.buffer, offset}, .bytes = bytes,
+            .other = other},
+           Then::Continue);
+  }
+  void race(u32 other, u64 other_site, const char* what, int64_t offset) {
+    complain("race", {other, other_site, what}, offset, raced);
+  }
+};
+
+}  // namespace
+
+static void against_write(Check& check, const Region& region, const Cell& cell, int64_t offset) {
+  if (cell.writer == 0) {
+    const bool expects = region.buffer == Place::STATIC_SHARED || region.undefined;
+    if (check.kind == Access::Read && expects) check.complain("uninitialised", {}, offset, check.unwritten);
+    return;
+  }
+  if ((cell.flags & Cell::IN_FLIGHT) != 0) {
+    if (check.kind == Access::AsyncArrive) return;
+    if (check.kind != Access::AsyncIssue) {
+      check.complain("async in flight", {cell.writer, cell.write_site, "async copy"}, offset, check.in_flight);
+      return;
+    }
+  }
+  const bool both_atomic = check.atomic() && (cell.flags & Cell::ATOMIC) != 0;
+  if (!both_atomic && !happens_before(cell.writer, cell.write_stamp))
+    check.race(cell.writer, cell.write_site, verb_of_write(cell), offset);
+}
+
+static void against_readers(Check& check, const Cell& cell, int64_t offset) {
+  if (cell.reader == 0) return;
+  if (in_this_block(cell.reader)) {
+    if (cell.read_stamp >= block_floor) {
+      if (cell.readers == 0) {
+        if (!happens_before(cell.reader, cell.read_stamp))
+          check.race(cell.reader, cell.read_site, "read", offset);
+      } else {
+        const u32* stamps = reader_table(cell.readers);
+        for (u32 index = 0; index < thread_count; ++index) {
+          if (stamps[index] == 0 || block_happens_before(index, stamps[index] - 1)) continue;
+          check.race(block_number * thread_count + index + 1, cell.read_site, "read", offset);
+          break;
+        }
+      }
+    }
+  } else if (!happens_before(cell.reader, cell.read_stamp)) {
+    check.race(cell.reader, cell.read_site, "read", offset);
+  }
+  if (cell.foreign_reader != 0 && !happens_before(cell.foreign_reader, cell.foreign_stamp))
+    check.race(cell.foreign_reader, cell.read_site, "read", offset);
+}
+
+static void remember_read(Cell& cell, u64 site) {
+  const u32 me = grid_thread(), stamp = current->segment;
+  const bool same_block = cell.reader != 0 && in_this_block(cell.reader);
+  if (cell.reader != 0 && !same_block) {
+    cell.foreign_reader = cell.reader;
+    cell.foreign_stamp = cell.read_stamp;
+    cell.readers = 0;
+  }
+  // Reads below the floor happen before whatever this block will write.
+  if (same_block && cell.read_stamp >= block_floor && (cell.reader != me || cell.readers != 0)) {
+    if (cell.readers == 0) {
+      cell.readers = new_reader_table();
+      reader_table(cell.readers)[(cell.reader - 1) % thread_count] = cell.read_stamp + 1;
+    }
+    reader_table(cell.readers)[current->index] = stamp + 1;
+    cell.read_stamp = std::max(cell.read_stamp, stamp);
+  } else {
+    if (same_block && cell.readers != 0) free_reader_table(cell.readers);
+    cell.readers = 0;
+    cell.read_stamp = stamp;
+  }
+  cell.reader = me;
+  cell.read_site = site;
+}
+
+static void remember_write(Cell& cell, Access kind, u64 site) {
+  if (cell.readers != 0 && in_this_block(cell.reader)) free_reader_table(cell.readers);
+  cell.reader = cell.readers = cell.foreign_reader = 0;
+  cell.writer = grid_thread();
+  cell.write_stamp = current->segment;
+  if (kind != Access::AsyncArrive) cell.write_site = site;
+  cell.flags = kind == Access::AsyncIssue ? Cell::IN_FLIGHT : 0;
+  if (kind == Access::Atomic || kind == Access::Synchronise) cell.flags = Cell::ATOMIC;
+}
+
+void check_order(Region& region, size_t offset, u32 bytes, Access kind, u64 site, const Place& place) {
+  // Nobody may write to it: that would have been reported.
+  if (region.read_only) return;
+  Check check{kind, site, bytes, place};
+  const u32 narrow = static_cast<u32>((offset | bytes) & 3);
+  const u32 piece = narrow == 0 ? 4 : (narrow & 1) != 0 ? 1 : 2;
+  size_t at = offset;
+  const size_t end = offset + bytes;
+  while (at < end) {
+    Shadow::Line& line = region.shadow.line(at, piece);
+    const size_t line_end = std::min(end, (at / Shadow::LINE_BYTES + 1) * Shadow::LINE_BYTES);
+    for (; at < line_end; at += line.piece) {
+      Cell& cell = line.cells[at % Shadow::LINE_BYTES / line.piece];
+      const int64_t where = place.offset + static_cast<int64_t>(at - offset);
+      against_write(check, region, cell, where);
+      if (kind == Access::Read) {
+        remember_read(cell, site);
+      } else {
+        if (kind != Access::AsyncArrive) against_readers(check, cell, where);
+        remember_write(cell, kind, site);
+      }
+    }
+  }
+}
+
+}  // namespace bb_emu

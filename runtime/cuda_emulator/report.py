@@ -1,0 +1,99 @@
+"""The outcome of one emulated launch: findings, and counts of what the kernel did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .findings import Finding
+
+
+@dataclass(frozen=True)
+class Counters:
+    """How often the kernel did something in the whole launch.
+
+    Barriers are counted once for a block, operations of a warp once for a warp, cp.async and atomics once for a
+    thread. `votes` includes match and reduce; `switches` is the emulator's own work.
+    """
+
+    mma: int = 0
+    ldmatrix: int = 0
+    stmatrix: int = 0
+    barriers: int = 0
+    named_barriers: int = 0
+    shuffles: int = 0
+    votes: int = 0
+    syncwarps: int = 0
+    cp_async: int = 0
+    atomics: int = 0
+    mbarrier_phases: int = 0
+    bulk_copies: int = 0
+    wgmma: int = 0
+    switches: int = 0
+
+
+@dataclass(frozen=True)
+class BufferTraffic:
+    """What went to and from one buffer in global memory.
+
+    Bytes are as the threads asked for them and counted in check mode; requests (of a warp) and sectors (of 32
+    bytes) with the profile. `never_written` counts bytes of a buffer that was undefined at entry.
+    """
+
+    name: str
+    size: int
+    bytes_read: int = 0
+    bytes_written: int = 0
+    load_requests: int = 0
+    load_sectors: int = 0
+    store_requests: int = 0
+    store_sectors: int = 0
+    never_written: int = 0
+
+
+@dataclass(frozen=True)
+class SharedTraffic:
+    """What went to and from shared memory, and how it was laid over its 32 banks.
+
+    A request of a warp takes passes; `ideal_passes` is how many it would take without bank conflicts. The model
+    (groups of lanes that ask for 128 bytes) has not been compared with a GPU's counters.
+    """
+
+    static_bytes: int = 0
+    dynamic_bytes: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    requests: int = 0
+    passes: int = 0
+    ideal_passes: int = 0
+
+    @property
+    def conflict_factor(self) -> float:
+        """Passes for each ideal pass: 1 without bank conflicts."""
+        return self.passes / self.ideal_passes if self.ideal_passes else 1.0
+
+
+@dataclass(frozen=True)
+class LaunchReport:
+    """The outcome of a launch. Counts are zero where the launch did not run to its end."""
+
+    kernel: str
+    findings: tuple[Finding, ...]
+    finished: bool
+    counters: Counters
+    buffers: tuple[BufferTraffic, ...]
+    shared: SharedTraffic
+    output: str
+    schedule: str
+    seed: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the kernel ran to its end with nothing to be said against it."""
+        return self.finished and not self.findings
+
+    def buffer(self, name: str) -> BufferTraffic:
+        """The traffic of a buffer. Raises KeyError."""
+        for traffic in self.buffers:
+            if traffic.name == name:
+                return traffic
+        raise KeyError(name)
