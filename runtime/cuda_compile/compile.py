@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import json
 import os
 import re
 import shutil
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import cast
@@ -42,7 +43,8 @@ class CudaBinary:
     """What NVRTC made of a source for one architecture.
 
     `name` is the file's name in messages, `arch` as given; `cubin` is None for a `compute_` architecture,
-    which ends at PTX. `log` is all that NVRTC and ptxas (with `-v`) printed.
+    which ends at PTX. `log` is all that NVRTC and ptxas (with `-v`) printed. `lowered_names` are the names in
+    PTX of the name expressions that were asked for.
     """
 
     name: str
@@ -50,6 +52,7 @@ class CudaBinary:
     ptx: str
     cubin: bytes | None
     log: str
+    lowered_names: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def warnings(self) -> tuple[CudaDiagnostic, ...]:
@@ -72,6 +75,7 @@ def compile_cuda(
     include: Sequence[Path] = (),
     defines: Mapping[str, str | int] | None = None,
     options: Sequence[str] = (),
+    name_expressions: Sequence[str] = (),
     line_info: bool = False,
     use_cache: bool = True,
     progress: Progress | None = None,
@@ -80,8 +84,9 @@ def compile_cuda(
 
     `arch` is `sm_80`, `sm_90a` and so on for PTX and a cubin, or `compute_80` for PTX alone. `name` is the
     file that errors name. `headers` are texts for `#include` by name, `include` are directories, `defines`
-    are macros. `line_info` puts `.loc` lines into the PTX. `options` are added to CuPy's own. The result of
-    the same source may differ from run to run where it is not found in the cache: NVRTC is not reproducible.
+    are macros. `name_expressions` name instances of templates, as in CuPy. `line_info` puts `.loc` lines into
+    the PTX. `options` are added to CuPy's own. The result of the same source may differ from run to run where
+    it is not found in the cache: NVRTC is not reproducible.
 
     Raises CudaCompilerError: the source's first error with its place, or why nothing can be compiled.
     """
@@ -101,6 +106,7 @@ def compile_cuda(
         "arch": arch,
         "headers": known,
         "options": _options(include, defines or {}, options, line_info),
+        "name_expressions": list(name_expressions),
     }
 
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
@@ -108,7 +114,8 @@ def compile_cuda(
         log, ptx = str(answer["log"]), str(answer.get("ptx", ""))
         if answer["refused"] is not None:
             raise compile_error(log, shown, arch, str(answer["refused"]), ptx)
-        return _pack(scratch / "binary.zip", log, ptx, cast(str | None, answer.get("cubin")))
+        cubin, lowered = cast(str | None, answer.get("cubin")), json.dumps(answer["lowered"])
+        return _pack(scratch / "binary.zip", {"log": log, "ptx": ptx, "names": lowered}, cubin)
 
     included = _included(source, known, [path.absolute() for path in include])
     key = digest_of(
@@ -116,6 +123,7 @@ def compile_cuda(
             *(package_version(), _toolchain()),
             *(source, shown, arch),
             *cast(list[str], request["options"]),
+            *("names", *name_expressions),
             *(part for pair in sorted(known.items()) for part in pair),
             *(included or ()),
         ]
@@ -199,10 +207,10 @@ def _versions(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _pack(path: Path, log: str, ptx: str, cubin: str | None) -> Path:
+def _pack(path: Path, texts: Mapping[str, str], cubin: str | None) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("log", log)
-        archive.writestr("ptx", ptx)
+        for name, text in texts.items():
+            archive.writestr(name, text)
         if cubin is not None:
             archive.writestr("cubin", base64.b64decode(cubin))
     return path
@@ -211,4 +219,5 @@ def _pack(path: Path, log: str, ptx: str, cubin: str | None) -> Path:
 def _unpack(path: Path, name: str, arch: str) -> CudaBinary:
     with zipfile.ZipFile(path) as archive:
         cubin = archive.read("cubin") if "cubin" in archive.namelist() else None
-        return CudaBinary(name, arch, archive.read("ptx").decode(), cubin, archive.read("log").decode())
+        log, ptx, names = (archive.read(member).decode() for member in ("log", "ptx", "names"))
+        return CudaBinary(name, arch, ptx, cubin, log, cast(dict[str, str], json.loads(names)))

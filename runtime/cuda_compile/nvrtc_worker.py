@@ -27,6 +27,8 @@ class Nvrtc(Protocol):
     def getProgramLog(self, prog: int) -> str: ...
     def getPTX(self, prog: int) -> bytes: ...
     def getCUBIN(self, prog: int) -> bytes: ...
+    def addNameExpression(self, prog: int, name: str) -> None: ...
+    def getLoweredName(self, prog: int, name: str) -> str: ...
     def destroyProgram(self, prog: int) -> None: ...
 
 
@@ -49,6 +51,9 @@ def _run(nvrtc: Nvrtc, request: Mapping[str, object], options: Sequence[str]) ->
         str(request["source"]), str(request["name"]), tuple(headers.values()), tuple(headers)
     )
     try:
+        expressions = cast(Sequence[str], request["name_expressions"])
+        for expression in expressions:
+            nvrtc.addNameExpression(program, expression)
         refused = None
         try:
             nvrtc.compileProgram(program, tuple(options))
@@ -60,13 +65,15 @@ def _run(nvrtc: Nvrtc, request: Mapping[str, object], options: Sequence[str]) ->
         if refused is None and any(option.startswith("-arch=sm_") for option in options):
             # CuPy's binding drops the last byte, without which NVIDIA's tools refuse the file.
             answer["cubin"] = base64.b64encode(nvrtc.getCUBIN(program) + b"\0").decode()
+        if refused is None:
+            answer["lowered"] = {name: nvrtc.getLoweredName(program, name) for name in expressions}
         return answer
     finally:
         nvrtc.destroyProgram(program)
 
 
 def compile_request(request: Mapping[str, object]) -> dict[str, object]:
-    """The answer to one request: `log`, `refused` (null or NVRTC's word for it), `ptx`, `cubin` in base64."""
+    """The answer to a request: `log`, `refused` (null or NVRTC's word), `ptx`, `cubin` (base64), `lowered`."""
     nvrtc = cast(CupyCuda, importlib.import_module("cupy.cuda")).nvrtc
     core = cast(CupyCore, importlib.import_module("cupy._core.core"))
     own = tuple(cast(Sequence[str], request["options"]))
