@@ -73,7 +73,7 @@ def _run(nvrtc: Nvrtc, request: Mapping[str, object], options: Sequence[str]) ->
 
 
 def compile_request(request: Mapping[str, object]) -> dict[str, object]:
-    """The answer to a request: `log`, `refused` (null or NVRTC's word), `ptx`, `cubin` (base64), `lowered`."""
+    """The answer: `log`, `refused` (null or NVRTC's word), `ptx`, `cubin` (base64), `lowered` names."""
     nvrtc = cast(CupyCuda, importlib.import_module("cupy.cuda")).nvrtc
     core = cast(CupyCore, importlib.import_module("cupy._core.core"))
     own = tuple(cast(Sequence[str], request["options"]))

@@ -98,9 +98,8 @@ def build_program(
 ) -> Program:
     """Compile C++ that calls the hooks itself and exports `bb_emu_kernels`, and link it with the runtime.
 
-    `name` is for people; `file_name` is what the text is called in errors; `extra_flags` are for the
-    compilation of the text. Raises EmulatorBuildError,
-    HostCompilerError.
+    `name` is for people; `file_name` is what the text is called in errors; `extra_flags` are for the text
+    alone. Raises EmulatorBuildError, HostCompilerError.
     """
     compiler = find_compiler(use_cache=use_cache)
     flags = (*kernel_flags(compiler, check=check), *extra_flags, f"-I{hooks_directory()}")
