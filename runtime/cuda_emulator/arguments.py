@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +49,8 @@ def pack_arguments(
 ) -> Arguments:
     """Match arguments with a kernel's parameters. `names` are for messages, by argument.
 
-    Raises TypeError for an argument of the wrong type or size, ValueError for an array that is not contiguous, for
-    a wrong number of arguments, and for an index in `undefined` that is no array.
+    Raises TypeError for an argument of the wrong type or size, ValueError for an array that is not
+    contiguous, for a wrong number of arguments, and for an index in `undefined` that is no array.
     """
     parameters = signature.parameters
     if len(args) != len(parameters):
@@ -61,13 +61,13 @@ def pack_arguments(
     values: list[bytes] = []
     for index, (value, parameter) in enumerate(zip(args, parameters, strict=True)):
         if isinstance(value, np.ndarray) and parameter.is_pointer:
-            array: Array = value
+            array = cast(Array, value)
             if not array.flags.c_contiguous:
                 raise ValueError(f"argument {index} of kernel '{signature.name}' is not C-contiguous")
             arrays[index] = array
             values.append(b"")
         else:
-            values.append(_value_bytes(signature.name, index, value, parameter))
+            values.append(_value_bytes(signature.name, index, cast(object, value), parameter))
     for index in undefined:
         if index not in arrays:
             raise ValueError(
@@ -76,7 +76,7 @@ def pack_arguments(
     buffers, pointers = _buffers(arrays, parameters, names, undefined)
     return Arguments(
         tuple(buffers),
-        tuple(pointers[index] if index in pointers else value for index, value in enumerate(values)),
+        tuple(pointers.get(index, value) for index, value in enumerate(values)),
     )
 
 
@@ -87,8 +87,9 @@ def _value_bytes(kernel: str, index: int, value: object, parameter: Parameter) -
             return bytes(parameter.size)
         raise TypeError(f"{where} is a pointer: pass a numpy array or None, not {type(value).__name__}")
     if isinstance(value, np.ndarray | np.generic):
-        data = value.tobytes()
-        kind = str(value.dtype)
+        given = cast("Array | np.generic", value)
+        data = given.tobytes()
+        kind = str(given.dtype)
     elif isinstance(value, bool | int | float):
         # As CuPy: Python's numbers are eight bytes wide, a bool is one.
         packed = np.asarray(value)

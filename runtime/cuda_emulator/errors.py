@@ -23,8 +23,8 @@ class EmulationError(Exception):
 class EmulatorBuildError(Exception):
     """A source does not compile for the emulator; the message is one sentence.
 
-    `location` is the line where the first error is, if it is in a source of the user; `output` has all that the
-    compiler printed.
+    `location` is the line where the first error is, if it is in a source of the user; `output` has all that
+    the compiler printed.
     """
 
     def __init__(self, message: str, *, location: SourceLocation | None = None, output: str = ""):

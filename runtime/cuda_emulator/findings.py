@@ -10,7 +10,7 @@ Index: TypeAlias = tuple[int, int, int]
 
 
 class FindingKind(StrEnum):
-    """Kinds of findings. Those up to `UNDEFINED_SHUFFLE` take check mode, the others come in fast mode too."""
+    """Kinds of findings. Those up to `UNDEFINED_SHUFFLE` take check mode, the others fast mode finds too."""
 
     RACE = "race"
     UNINITIALISED = "uninitialised"
@@ -65,8 +65,8 @@ class OtherAccess:
 class Finding:
     """One finding. `offset` and `size` are in bytes; what is not known is None.
 
-    `access` is what the thread did (`read`, `write`, `atomic`, `async copy`, or an operation's name); `detail` adds
-    what the kind does not say.
+    `access` is what the thread did (`read`, `write`, `atomic`, `async copy`, or an operation's name);
+    `detail` adds what the kind does not say.
     """
 
     kind: FindingKind

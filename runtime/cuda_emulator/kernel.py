@@ -18,7 +18,7 @@ SHARED_LIMIT = 227 * 1024
 
 
 class EmulatedKernel:
-    """A kernel of an emulated program. Called as a kernel of CuPy; `launch` gives more to choose and to read."""
+    """A kernel of an emulated program, called as one of CuPy; `launch` gives more to choose and to read."""
 
     def __init__(self, program: Callable[[], Program], name: str, settings: LaunchSettings):
         self._program = program
@@ -68,10 +68,10 @@ class EmulatedKernel:
     ) -> LaunchReport:
         """Launch the kernel and report on it; findings are in the report, not raised.
 
-        `names` are what messages call the arguments. `undefined` are indices of arrays whose contents at entry
-        mean nothing: they are filled with 0xff, and reading what was not written is a finding in check mode.
-        `time_limit` is in seconds of CPU time. Raises ValueError or TypeError for a launch that no device
-        would take, HostCompilerError where the program cannot be run.
+        `names` are what messages call the arguments. `undefined` are indices of arrays whose contents at
+        entry mean nothing: they are filled with 0xff, and reading what was not written is a finding in check
+        mode. `time_limit` is in seconds of CPU time. Raises ValueError or TypeError for a launch that no
+        device would take, HostCompilerError where the program cannot be run.
         """
         settings = self._settings
         if schedule is not None:
@@ -88,8 +88,8 @@ class EmulatedKernel:
         _check_limits(grid3, block3)
         if not 0 <= shared_mem <= self._max_dynamic:
             raise ValueError(
-                f"{shared_mem} bytes of dynamic shared memory are above the kernel's limit of {self._max_dynamic}: "
-                f"set max_dynamic_shared_size_bytes"
+                f"{shared_mem} bytes of dynamic shared memory are above the kernel's limit of "
+                f"{self._max_dynamic}: set max_dynamic_shared_size_bytes"
             )
         arguments = pack_arguments(self.signature, args, names, undefined)
         return run_launch(self._program(), self.signature, grid3, block3, arguments, shared_mem, settings)

@@ -69,7 +69,8 @@ def run_launch(
 
     Raises HostCompilerError where the program cannot be started or refuses the launch.
     """
-    # Accesses count by their true sectors in check mode; without it, what lies behind an array is better a guard.
+    # Accesses count by their true sectors in check mode; without it, what lies behind an array is better a
+    # guard.
     alignment = 256 if program.check else 16
     pages: list[_Pages] = []
     end = REPORT_BYTES
@@ -104,7 +105,7 @@ def _shared_file(size: int) -> BinaryIO:
     if hasattr(os, "memfd_create"):
         file: BinaryIO = os.fdopen(os.memfd_create("bb-cuda-emulator"), "w+b")
     else:
-        file = tempfile.TemporaryFile()
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     file.truncate(size)
     return file
 

@@ -68,7 +68,7 @@ def _user_place(program: Program, frame: str) -> SourceLocation | None:
 
 
 def name_of_shared(program: Program, offset: int) -> tuple[str, int] | None:
-    """The __shared__ variable at an offset in the program's shared memory, and how far behind its beginning."""
+    """The __shared__ variable at an offset in the program's shared memory, and the offset in it."""
     return _named(_symbols(program.path, "TLS"), offset)
 
 

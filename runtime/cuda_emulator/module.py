@@ -15,9 +15,10 @@ from .source_program import build_source_program
 class EmulatedModule:
     """CUDA C++ source for the emulator, compiled when its first kernel is asked for.
 
-    `options` are NVRTC's; `name_expressions` name instances of templates. With `check` every access to memory is
-    looked at, which takes some ten times as long. `schedule`, `seed`, `profile`, `time_limit` (seconds of CPU time)
-    and `max_findings` hold for all launches, see `EmulatedKernel.launch`. `file_name` is for messages.
+    `options` are NVRTC's; `name_expressions` name instances of templates. With `check` every access to memory
+    is looked at, which takes some ten times as long. `schedule`, `seed`, `profile`, `time_limit` (seconds of
+    CPU time) and `max_findings` hold for all launches, see `EmulatedKernel.launch`. `file_name` is for
+    messages.
 
     Raises ValueError for an option or schedule that there is not.
     """
@@ -48,7 +49,7 @@ class EmulatedModule:
         self._program: Program | None = None
 
     def compile(self) -> Program:
-        """The compiled program. Raises EmulatorBuildError for a source that does not compile or cannot run here."""
+        """The compiled program. Raises EmulatorBuildError for a source that does not compile here."""
         # A file of the cache may have been removed since.
         if self._program is None or not self._program.path.exists():
             self._program = build_source_program(

@@ -1,7 +1,7 @@
 """Preprocessed CUDA source: its kernels, its dynamic shared arrays, and what cannot run on a CPU.
 
-Looking at the text after the preprocessor sees through macros and conditional sections. Of all the text only what
-stands in the user's own files is looked at.
+Looking at the text after the preprocessor sees through macros and conditional sections. Of all the text only
+what stands in the user's own files is looked at.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class PreprocessedSource:
 
 
 def read_preprocessed(text: str, system: Sequence[Path]) -> PreprocessedSource:
-    """Look at a preprocessed text; files under the `system` directories and absolute paths in /usr are not the
+    """Look at a preprocessed text; files under the `system` directories and absolute paths in /usr are not
+    the
     user's."""
     kernels: list[FoundKernel] = []
     assembly: list[AssemblyStatement] = []
@@ -96,7 +97,7 @@ def _scan(
     kernels: list[FoundKernel],
     assembly: list[AssemblyStatement],
 ) -> None:
-    """Follow scopes through a piece of text. `scopes` holds, for each open brace, whether names in it are C's."""
+    """Follow scopes through a piece of text. `scopes` holds, for each open brace, whether names are C's."""
     tokens = list(_TOKEN.finditer(body))
     statement = 0  # where the declaration began, for `extern "C"` and `template` in front of it
     for index, token in enumerate(tokens):

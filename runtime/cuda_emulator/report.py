@@ -11,8 +11,8 @@ from .findings import Finding
 class Counters:
     """How often the kernel did something in the whole launch.
 
-    Barriers are counted once for a block, operations of a warp once for a warp, cp.async and atomics once for a
-    thread. `votes` includes match and reduce; `switches` is the emulator's own work.
+    Barriers are counted once for a block, operations of a warp once for a warp, cp.async and atomics once for
+    a thread. `votes` includes match and reduce; `switches` is the emulator's own work.
     """
 
     mma: int = 0
@@ -54,8 +54,8 @@ class BufferTraffic:
 class SharedTraffic:
     """What went to and from shared memory, and how it was laid over its 32 banks.
 
-    A request of a warp takes passes; `ideal_passes` is how many it would take without bank conflicts. The model
-    (groups of lanes that ask for 128 bytes) has not been compared with a GPU's counters.
+    A request of a warp takes passes; `ideal_passes` is how many it would take without bank conflicts. The
+    model (groups of lanes that ask for 128 bytes) has not been compared with a GPU's counters.
     """
 
     static_bytes: int = 0

@@ -44,6 +44,7 @@ def read_report(
     output: str,
 ) -> LaunchReport:
     """The outcome of a launch whose process ended with a status (None: it was killed)."""
+    nothing: Line = {}
     magic, progress, *rest = _HEADER.unpack_from(data)
     block, thread = _index(rest[0:3]), _index(rest[3:6])
     in_thread, length = rest[6] == 1, min(rest[7], len(data) - _HEADER.size)
@@ -60,9 +61,11 @@ def read_report(
         kernel=kernel,
         findings=tuple(findings),
         finished=finished,
-        counters=Counters(**_integers(next((line for line in lines if "counters" in line), {}), "counters")),
+        counters=Counters(
+            **_integers(next((line for line in lines if "counters" in line), nothing), "counters")
+        ),
         buffers=tuple(
-            BufferTraffic(buffer.name, buffer.size, **_numbers(traffic.get(number, {})))
+            BufferTraffic(buffer.name, buffer.size, **_numbers(traffic.get(number, nothing)))
             for number, buffer in enumerate(buffers)
         ),
         shared=_shared(lines, shared_bytes),
@@ -206,7 +209,8 @@ def _numbers(line: Line) -> dict[str, int]:
 
 
 def _shared(lines: Sequence[Line], shared_bytes: int) -> SharedTraffic:
-    line = next((line for line in lines if "shared" in line), {})
+    nothing: Line = {}
+    line = next((line for line in lines if "shared" in line), nothing)
     return SharedTraffic(
         static_bytes=_integer(line, "static_shared"), dynamic_bytes=shared_bytes, **_integers(line, "shared")
     )

@@ -108,7 +108,8 @@ def _refuse_assembly(source: PreprocessedSource, file_names: dict[str, str]) -> 
     first = source.assembly[0]
     location = SourceLocation(file_names.get(first.file, first.file), first.line)
     raise EmulatorBuildError(
-        f"{location}: inline assembly cannot run on a CPU: use the functions of <bb/cuda/device.cuh>, or the PTX tier",
+        f"{location}: inline assembly cannot run on a CPU: "
+        f"use the functions of <bb/cuda/device.cuh>, or the PTX tier",
         location=location,
     )
 
