@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...dialects.diagnostics import one_sentence
 
 _NVRTC = re.compile(
-    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): )?(?P<severity>(?:catastrophic |internal )?error|warning)"
+    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): |At end of source: )?(?P<severity>(?:catastrophic |internal )?error|warning)"
     r"(?: #[\w-]+)?: (?P<text>.*)$"
 )
 _PTXAS = re.compile(

@@ -135,7 +135,7 @@ class _Parser:
         word = self.peek()
         if word == ".target":
             self.next()
-            self.module.target = self.rest_of_line()[0].text
+            self.module.target = "".join(token.text for token in self.rest_of_line())
         elif word in _LINES:
             self.rest_of_line()
         elif word == ".pragma":
@@ -396,8 +396,9 @@ class _Parser:
 
     def distance(self) -> int:
         if self.peek() not in ("+", "-") or not self.peek(1)[:1].isdigit():
-            if self.accept("+"):
-                self.expect("-")
+            if self.peek() == "+" and self.peek(1) == "-":
+                self.next()
+                self.next()
                 return -_integer(self.next())
             return 0
         sign = -1 if self.next().text == "-" else 1

@@ -6,6 +6,7 @@ inner scopes blocks, labels labels; `bb/cuda_emulator/ptx.hpp` has what single i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,7 @@ class _Translator:
         self.parts: list[str] = []
         self.symbols: dict[str, str] = {}
         self.globals = Names()
+        self.labels: set[str] = set()
         self.scopes = 0
         # Number 0 is the kernel's own file, whatever NVRTC called it.
         others = [path for path in module.files.values() if path not in (main_file, f"/{main_file}")]
@@ -92,7 +94,12 @@ class _Translator:
                 return f"// {name} is the dynamic shared memory"
             if _size(variable) > _SHARED_LIMIT:
                 raise PtxError(f"the shared variable '{variable.name}' has {_size(variable)} bytes")
-            return f"{aligned} constinit thread_local unsigned char {name}[{max(_size(variable), 1)}];"
+            size = max(_size(variable), 1)
+            # Under the name that the source gave it, by which messages call it.
+            known = variable.name if re.fullmatch(r"_ZZ\w+", variable.name, re.ASCII) else ""
+            label = f' asm("{known}")' if known and known not in self.labels else ""
+            self.labels.add(known)
+            return f"{aligned} constinit thread_local unsigned char {name}[{size}]{label};"
         if variable.space not in ("global", "const"):
             raise PtxError(f"the variable '{variable.name}' in '.{variable.space}' is not supported")
         if variable.count is None:

@@ -53,11 +53,6 @@ template <class T>
 inline constexpr bool is_small = std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
 template <class T>
 inline constexpr bool is_float = is_small<T> || std::is_floating_point_v<T>;
-template <class T, class Operation>
-inline T by_float(Operation operation) {
-  if constexpr (is_small<T>) return narrow<T>(operation());
-  else return operation();
-}
 // Two of them in one register: the operation on each half.
 template <class T, class Operation, class... Words>
 inline uint32_t packed(Operation operation, Words... words) {
@@ -193,21 +188,26 @@ inline T sub_borrow(T a, T b, bool borrow_in, bool& borrow) {
 }
 
 // ---- Functions that the hardware approximates: computed by the C library here.
-inline float exp2_of(float x) { return ::exp2f(x); }
-inline float log2_of(float x) { return ::log2f(x); }
-inline float sin_of(float x) { return ::sinf(x); }
-inline float cos_of(float x) { return ::cosf(x); }
-inline float tanh_of(float x) { return ::tanhf(x); }
-inline float square_root(float x) { return ::sqrtf(x); }
-inline double square_root(double x) { return ::sqrt(x); }
-inline float reciprocal(float x) { return 1.0f / x; }
-inline double reciprocal(double x) { return 1.0 / x; }
-inline float reciprocal_root(float x) { return 1.0f / ::sqrtf(x); }
-inline double reciprocal_root(double x) { return 1.0 / ::sqrt(x); }
 template <class T>
-inline T exp2_of(T x) { return narrow<T>(::exp2f(widen(x))); }
+inline T by_library(T x, float (*function)(float)) {
+  return narrow<T>(function(widen(x)));
+}
 template <class T>
-inline T tanh_of(T x) { return narrow<T>(::tanhf(widen(x))); }
+inline T exp2_of(T x) { return by_library(x, ::exp2f); }
+template <class T>
+inline T tanh_of(T x) { return by_library(x, ::tanhf); }
+template <class T>
+inline T log2_of(T x) { return by_library(x, ::log2f); }
+template <class T>
+inline T sin_of(T x) { return by_library(x, ::sinf); }
+template <class T>
+inline T cos_of(T x) { return by_library(x, ::cosf); }
+template <class T>
+inline T square_root(T x) { return static_cast<T>(__builtin_sqrt(x)); }  // exact: f64 is wide enough for f32
+template <class T>
+inline T reciprocal(T x) { return T{1} / x; }
+template <class T>
+inline T reciprocal_root(T x) { return T{1} / square_root(x); }
 
 // ---- Comparisons of floats: the plain ones are false with NaN, the others (...u) true.
 template <class T>
