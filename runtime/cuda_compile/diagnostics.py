@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ...dialects.diagnostics import one_sentence
 
 _NVRTC = re.compile(
-    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): |At end of source: )?(?P<severity>(?:catastrophic |internal )?error|warning)"
-    r"(?: #[\w-]+)?: (?P<text>.*)$"
+    r"^(?:(?P<file>[^\n]*?)\((?P<line>\d+)\): |At end of source: )?"
+    r"(?P<severity>(?:catastrophic |internal )?error|warning)(?: #[\w-]+)?: (?P<text>.*)$"
 )
 _PTXAS = re.compile(
     r"^ptxas (?:[^,;\n]*, line (?P<line>\d+); )?\s*(?P<severity>error|fatal|warning)\s*: (?P<text>.*)$"

@@ -126,8 +126,8 @@ class PtxModule:
                 translation.source,
                 name=f"{self.binary.name} for {self.arch}",
                 check=self.check,
-                # A kernel is one function of thousands of statements: -O2 takes twenty times as long, and line
-                # tables double that, which the sites in the text make superfluous.
+                # A kernel is one function of thousands of statements: -O2 takes twenty times as long, and
+                # line tables double that, which the sites in the text make superfluous.
                 extra_flags=("-Og", "-g0"),
                 source_files=(self.file_name, *translation.files[1:]),
                 use_cache=self._use_cache,
