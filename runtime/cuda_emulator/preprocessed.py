@@ -40,6 +40,8 @@ class FoundKernel:
 
     name: str
     reachable: bool
+    file: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,16 @@ def _scan(
             if index == 0 or tokens[index - 1][0] in ("{", "}", ";", ")"):
                 assembly.append(AssemblyStatement(part.file, part.line + body.count("\n", 0, token.start())))
         elif word == "bb_emu_global":
-            kernel = _kernel(tokens, statement, index, scopes)
-            if kernel is not None and kernel not in kernels:
-                kernels.append(kernel)
+            found = _kernel(tokens, statement, index, scopes)
+            if found is not None and all(kernel.name != found[0] for kernel in kernels):
+                line = part.line + body.count("\n", 0, token.start())
+                kernels.append(FoundKernel(*found, part.file, line))
 
 
 def _kernel(
     tokens: list[re.Match[str]], statement: int, index: int, scopes: list[bool]
-) -> FoundKernel | None:
+) -> tuple[str, bool] | None:
+    """The name of a kernel whose mark is at an index, and whether it is reachable."""
     words = [token[0] for token in tokens[statement : index + 40]]
     at = index - statement
     before = words[:at]
@@ -133,7 +137,7 @@ def _kernel(
             # The name is in front of the parameters; attributes have theirs in double parentheses.
             if depth == 0 and _NAME.fullmatch(words[place - 1]) and words[place - 1] != "__attribute__":
                 linkage = '"C"' in before or (bool(scopes) and all(scopes))
-                return FoundKernel(words[place - 1], linkage and "template" not in before)
+                return words[place - 1], linkage and "template" not in before
             depth += 1
         elif words[place] == ")":
             depth = max(0, depth - 1)

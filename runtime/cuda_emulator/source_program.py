@@ -116,10 +116,15 @@ def _refuse_assembly(source: PreprocessedSource, file_names: dict[str, str]) -> 
 
 def _table(source: PreprocessedSource, name_expressions: Sequence[str]) -> str:
     """C++ that exports the kernels, by their names and by expressions."""
-    names = [kernel.name for kernel in source.kernels if kernel.reachable]
-    entries = [f'BbEmuEntry<&::{name}>::named("{name}")' for name in names]
-    entries += [f'BbEmuEntry<&{name}>::named("{name}")' for name in name_expressions]
-    rows = ",\n  ".join(entries) or "{nullptr, nullptr, nullptr, 0}"
+    entries: list[str] = []
+    for kernel in source.kernels:
+        if kernel.reachable:  # with its place, for what may be wrong with it
+            file = re.sub(r'(["\\])', r"\\\1", kernel.file)
+            entries.append(
+                f'\n# {kernel.line} "{file}"\nBbEmuEntry<&::{kernel.name}>::named("{kernel.name}")'
+            )
+    entries += [f'\n# 1 "kernels.cpp"\nBbEmuEntry<&{name}>::named("{name}")' for name in name_expressions]
+    rows = ",".join(entries) or "{nullptr, nullptr, nullptr, 0}"
     return (
         f'\n# 1 "kernels.cpp"\nextern "C" const BbEmuKernel bb_emu_kernels[] = {{\n  {rows}\n}};\n'
         f'extern "C" const uint32_t bb_emu_kernel_count = {len(entries)};\n'

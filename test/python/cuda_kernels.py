@@ -47,7 +47,7 @@ def source_of(name: str) -> str:
 
 
 def outcome(kernel: EmulatedKernel, case: Case, **choices: Any) -> tuple[LaunchReport, float]:
-    """Launch a case on fresh copies: the report, and the largest error of its outputs (NaN where one is NaN)."""
+    """Launch a case on fresh copies: the report, and the largest error of its outputs, or NaN."""
     arguments = {
         name: value.copy() if isinstance(value, np.ndarray) else value
         for name, value in case.arguments.items()

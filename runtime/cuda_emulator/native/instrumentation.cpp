@@ -2,6 +2,7 @@
 // what it finds; the sanitizers' own libraries are not linked.
 #include <cstring>
 
+#include "clocks.hpp"
 #include "machine.hpp"
 #include "memory.hpp"
 
@@ -14,7 +15,9 @@ using namespace bb_emu;
 static void volatile_access(void* address, u32 bytes, bool writes, u64 site) {
   if (current == nullptr) return;
   const bool flag = !shared.contains(address) && !on_stack(current->fiber, address);
-  access(address, bytes, flag ? Access::Atomic : writes ? Access::Write : Access::Read, site);
+  if (flag && options.check) synchronise_at(address, *current);
+  const Access kind = writes ? (flag ? Access::VolatileWrite : Access::Write) : flag ? Access::VolatileRead : Access::Read;
+  access(address, bytes, kind, site);
   if (!on_stack(current->fiber, address)) spin();
 }
 

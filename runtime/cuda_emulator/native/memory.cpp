@@ -23,6 +23,8 @@ static Region globals;
 static u64 load_base = 0;
 static std::vector<Region> segments;  // of this executable, code and constants included
 static size_t last_buffer = 0;
+static const void* announced = nullptr;
+u64 last_site = 0;
 
 static char* dynamic_shared() { return reinterpret_cast<char*>(bb_emu_dynamic_shared); }
 
@@ -117,19 +119,30 @@ static Place place_in(const Region& region, const char* address) {
   return {region.buffer, address - region.begin};
 }
 
-static const char* verb(Access kind) {
-  return kind == Access::Read ? "read" : kind == Access::Atomic ? "atomic" : "write";
+const char* name_of(Access kind) {
+  switch (kind) {
+    case Access::Read: return "read";
+    case Access::Write: return "write";
+    case Access::Atomic: return "atomic";
+    case Access::AsyncIssue:
+    case Access::AsyncArrive: return "async copy";
+    case Access::Synchronise: return "barrier operation";
+    case Access::VolatileRead: return "volatile read";
+    case Access::VolatileWrite: return "volatile write";
+  }
+  return "access";
 }
 
 void access(const void* address, u32 bytes, Access kind, u64 site) {
-  if (current == nullptr || bytes == 0) return;
+  if (current == nullptr || bytes == 0 || address == announced) return;
+  last_site = site;
   const char* p = static_cast<const char*>(address);
   if (on_stack(current->fiber, p)) return;
   Region* region = find_region(p);
-  const bool writes = kind != Access::Read;
+  const bool writes = kind != Access::Read && kind != Access::VolatileRead;
   if (region == nullptr) {
     if (!writes && in_program(p)) return;
-    report({.kind = "out of bounds", .access = verb(kind), .site = site, .place = nearest(p), .bytes = bytes},
+    report({.kind = "out of bounds", .access = name_of(kind), .site = site, .place = nearest(p), .bytes = bytes},
            Then::Stop);
     return;
   }
@@ -139,14 +152,14 @@ void access(const void* address, u32 bytes, Access kind, u64 site) {
                             ? static_cast<size_t>(place.offset) + bytes > dynamic_shared_bytes
                             : offset + bytes > region->bytes;
   if (past_end)
-    report({.kind = "out of bounds", .access = verb(kind), .site = site, .place = place, .bytes = bytes}, Then::Stop);
+    report({.kind = "out of bounds", .access = name_of(kind), .site = site, .place = place, .bytes = bytes}, Then::Stop);
   if (writes && region->read_only)
-    report({.kind = "write to const", .access = verb(kind), .site = site, .place = place, .bytes = bytes}, Then::Stop);
+    report({.kind = "write to const", .access = name_of(kind), .site = site, .place = place, .bytes = bytes}, Then::Stop);
   const bool power_of_two = (bytes & (bytes - 1)) == 0 && bytes <= 16;
   if (power_of_two && (reinterpret_cast<uintptr_t>(p) & (bytes - 1)) != 0)
-    report({.kind = "misaligned", .access = verb(kind), .site = site, .place = place, .bytes = bytes}, Then::Stop);
+    report({.kind = "misaligned", .access = name_of(kind), .site = site, .place = place, .bytes = bytes}, Then::Stop);
   if (kind != Access::Synchronise && kind != Access::AsyncIssue) {
-    if (kind == Access::Read)
+    if (!writes)
       region->bytes_read += bytes;
     else
       region->bytes_written += bytes;
@@ -169,7 +182,10 @@ void bb_emu_access(const void* address, uint32_t bytes, int kind, uint64_t site)
 void bb_emu_atomic(void* address, uint32_t bytes, uint64_t site) {
   ++counters.atomics;
   access(address, bytes, Access::Atomic, BB_EMU_PLACE(site));
-  if (options.check) synchronise_at(address, *current);
+  if (options.check) {
+    forgive_reads(address, bytes);
+    synchronise_at(address, *current);
+  }
   spin();
 }
 
@@ -178,6 +194,8 @@ void bb_emu_fence(int kind) {
 }
 
 unsigned char* bb_emu_shared_window() { return reinterpret_cast<unsigned char*>(shared_window); }
+
+void bb_emu_atomic_part(const void* address) { announced = address; }
 
 int bb_emu_is_shared(const void* address) { return shared.contains(address) ? 1 : 0; }
 }

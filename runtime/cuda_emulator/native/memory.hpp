@@ -25,10 +25,13 @@ extern Region shared;  // all of it, the dynamic array included
 extern char* shared_window;
 extern size_t dynamic_shared_bytes;  // as the launch asked for
 
-enum class Access { Read, Write, Atomic, AsyncIssue, AsyncArrive, Synchronise };
+enum class Access { Read, Write, Atomic, AsyncIssue, AsyncArrive, Synchronise, VolatileRead, VolatileWrite };
+const char* name_of(Access kind);
 
 // Check one access of the current thread, and remember it.
 void access(const void* address, u32 bytes, Access kind, u64 site);
+
+extern u64 last_site;  // of the latest access
 
 // Find shared memory and the module's variables in this executable.
 void find_program_memory();

@@ -6,18 +6,6 @@
 
 namespace bb_emu {
 
-static const char* verb(Access kind) {
-  switch (kind) {
-    case Access::Read: return "read";
-    case Access::Write: return "write";
-    case Access::Atomic: return "atomic";
-    case Access::AsyncIssue:
-    case Access::AsyncArrive: return "async copy";
-    case Access::Synchronise: return "barrier operation";
-  }
-  return "access";
-}
-
 static const char* verb_of_write(const Cell& cell) {
   if ((cell.flags & Cell::IN_FLIGHT) != 0) return "async copy";
   return (cell.flags & Cell::ATOMIC) != 0 ? "atomic" : "write";
@@ -25,7 +13,23 @@ static const char* verb_of_write(const Cell& cell) {
 
 static bool in_this_block(u32 number) { return (number - 1) / thread_count == block_number; }
 
+// Volatile accesses of global memory are treated as relaxed atomics.
+static bool is_atomic(Access kind) {
+  return kind == Access::Atomic || kind == Access::Synchronise || kind == Access::VolatileRead ||
+         kind == Access::VolatileWrite;
+}
+
 namespace {
+
+struct WaitingRead {
+  u32 reader;
+  const char* address;
+  Finding finding;
+  BbEmuIndex thread;
+};
+
+std::vector<WaitingRead> waiting_reads;
+constexpr size_t MOST_WAITING = 4096;
 
 // One access, and whether it has been complained about already: one finding an access is enough.
 struct Check {
@@ -33,16 +37,27 @@ struct Check {
   u64 site;
   u32 bytes;
   Place place;
+  const char* address;
   bool raced = false, unwritten = false, in_flight = false;
 
-  bool atomic() const { return kind == Access::Atomic || kind == Access::Synchronise; }
+  bool atomic() const { return is_atomic(kind); }
 
   void complain(const char* finding, const OtherThread& other, int64_t offset, bool& done) {
     if (done) return;
     done = true;
-    report({.kind = finding, .access = verb(kind), .site = site, .place = {place.buffer, offset}, .bytes = bytes,
+    report({.kind = finding, .access = name_of(kind), .site = site, .place = {place.buffer, offset}, .bytes = bytes,
             .other = other},
            Then::Continue);
+  }
+  void race_of_read(u32 reader, u32 other, u64 other_site, const char* what, int64_t offset) {
+    if (!in_this_block(reader) || waiting_reads.size() == MOST_WAITING) return race(other, other_site, what, offset);
+    const char* at = address + (offset - place.offset);
+    for (const WaitingRead& known : waiting_reads)
+      if (known.reader == reader && known.address == at) return;
+    waiting_reads.push_back({reader, at,
+                             {.kind = "race", .access = name_of(kind), .site = site, .place = {place.buffer, offset},
+                              .bytes = bytes, .other = {other, other_site, what}},
+                             bb_emu_thread_index});
   }
   void race(u32 other, u64 other_site, const char* what, int64_t offset) {
     complain("race", {other, other_site, what}, offset, raced);
@@ -54,7 +69,8 @@ struct Check {
 static void against_write(Check& check, const Region& region, const Cell& cell, int64_t offset) {
   if (cell.writer == 0) {
     const bool expects = region.buffer == Place::STATIC_SHARED || region.undefined;
-    if (check.kind == Access::Read && expects) check.complain("uninitialised", {}, offset, check.unwritten);
+    if ((check.kind == Access::Read || check.kind == Access::Atomic) && expects)
+      check.complain("uninitialised", {}, offset, check.unwritten);
     return;
   }
   if ((cell.flags & Cell::IN_FLIGHT) != 0) {
@@ -65,8 +81,18 @@ static void against_write(Check& check, const Region& region, const Cell& cell, 
     }
   }
   const bool both_atomic = check.atomic() && (cell.flags & Cell::ATOMIC) != 0;
-  if (!both_atomic && !happens_before(cell.writer, cell.write_stamp))
+  if (both_atomic || happens_before(cell.writer, cell.write_stamp)) return;
+  if (check.kind == Access::Read && (cell.flags & Cell::ATOMIC) != 0)
+    check.race_of_read(grid_thread(), cell.writer, cell.write_site, verb_of_write(cell), offset);
+  else
     check.race(cell.writer, cell.write_site, verb_of_write(cell), offset);
+}
+
+static void against_reader(Check& check, const Cell& cell, u32 reader, int64_t offset) {
+  if (check.kind == Access::Atomic)
+    check.race_of_read(reader, reader, cell.read_site, "read", offset);
+  else
+    check.race(reader, cell.read_site, "read", offset);
 }
 
 static void against_readers(Check& check, const Cell& cell, int64_t offset) {
@@ -74,14 +100,13 @@ static void against_readers(Check& check, const Cell& cell, int64_t offset) {
   if (in_this_block(cell.reader)) {
     if (cell.read_stamp >= block_floor) {
       if (cell.readers == 0) {
-        if (!happens_before(cell.reader, cell.read_stamp))
-          check.race(cell.reader, cell.read_site, "read", offset);
+        if (!happens_before(cell.reader, cell.read_stamp)) against_reader(check, cell, cell.reader, offset);
       } else {
         const u32* stamps = reader_table(cell.readers);
         for (u32 index = 0; index < thread_count; ++index) {
           if (stamps[index] == 0 || block_happens_before(index, stamps[index] - 1)) continue;
-          check.race(block_number * thread_count + index + 1, cell.read_site, "read", offset);
-          break;
+          against_reader(check, cell, block_number * thread_count + index + 1, offset);
+          if (check.raced) break;
         }
       }
     }
@@ -124,13 +149,30 @@ static void remember_write(Cell& cell, Access kind, u64 site) {
   cell.write_stamp = current->segment;
   if (kind != Access::AsyncArrive) cell.write_site = site;
   cell.flags = kind == Access::AsyncIssue ? Cell::IN_FLIGHT : 0;
-  if (kind == Access::Atomic || kind == Access::Synchronise) cell.flags = Cell::ATOMIC;
+  if (is_atomic(kind)) cell.flags = Cell::ATOMIC;
+}
+
+void forgive_reads(const void* address, u32 bytes) {
+  if (waiting_reads.empty()) return;
+  const u32 me = grid_thread();
+  const char* begin = static_cast<const char*>(address);
+  std::erase_if(waiting_reads, [&](const WaitingRead& read) {
+    return read.reader == me && read.address >= begin && read.address < begin + bytes;
+  });
+}
+
+void report_reads() {
+  for (const WaitingRead& read : waiting_reads) {
+    bb_emu_thread_index = read.thread;
+    report(read.finding, Then::Continue);
+  }
+  waiting_reads.clear();
 }
 
 void check_order(Region& region, size_t offset, u32 bytes, Access kind, u64 site, const Place& place) {
   // Nobody may write to it: that would have been reported.
   if (region.read_only) return;
-  Check check{kind, site, bytes, place};
+  Check check{kind, site, bytes, place, region.begin + offset};
   const u32 narrow = static_cast<u32>((offset | bytes) & 3);
   const u32 piece = narrow == 0 ? 4 : (narrow & 1) != 0 ? 1 : 2;
   size_t at = offset;
@@ -142,6 +184,7 @@ void check_order(Region& region, size_t offset, u32 bytes, Access kind, u64 site
       Cell& cell = line.cells[at % Shadow::LINE_BYTES / line.piece];
       const int64_t where = place.offset + static_cast<int64_t>(at - offset);
       against_write(check, region, cell, where);
+      if (kind == Access::VolatileRead) continue;  // what polls a flag does not keep others from setting it
       if (kind == Access::Read) {
         remember_read(cell, site);
       } else {

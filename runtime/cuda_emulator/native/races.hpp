@@ -7,4 +7,9 @@ namespace bb_emu {
 // Compare an access of the current thread with those before it, and remember it.
 void check_order(Region& region, size_t offset, u32 bytes, Access kind, u64 site, const Place& place);
 
+// A plain read in conflict with an atomic is forgiven where the thread goes on with an atomic at the same address: the
+// loop around atomicCAS begins so. Conflicts wait for that until the block ends.
+void forgive_reads(const void* address, u32 bytes);
+void report_reads();
+
 }  // namespace bb_emu

@@ -6,6 +6,7 @@
 #include "machine.hpp"
 #include "memory.hpp"
 #include "profile.hpp"
+#include "races.hpp"
 
 BbEmuIndex bb_emu_thread_index, bb_emu_block_index, bb_emu_block_dim, bb_emu_grid_dim;
 
@@ -216,6 +217,8 @@ void run_block() {
     report_header->in_thread = 0;
   }
   while (!events.empty()) run_event();
+  current = &threads[0];
+  report_reads();
   current = nullptr;
   flush_profile();
   check_shared_tail();

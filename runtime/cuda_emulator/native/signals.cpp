@@ -35,7 +35,7 @@ static const char* direction(void* context) {
 static void report_bad_address(void* address, void* context, u64 site) {
   for (const Thread& thread : threads)
     if (on_guard(thread.fiber, address))
-      report({.kind = "stack overflow", .site = site, .text = "a thread needs more than 256 KiB of stack"}, Then::Stop);
+      report({.kind = "stack overflow", .site = options.check ? last_site : site, .text = "a thread needs more than 256 KiB of stack"}, Then::Stop);
   const Place place = nearest(address);
   const char* kind = place.buffer == Place::NO_BUFFER ? "illegal address" : "out of bounds";
   report({.kind = kind, .access = direction(context), .site = site, .place = place}, Then::Stop);
@@ -48,7 +48,7 @@ static void on_signal(int number, siginfo_t* info, void* context) {
     case SIGSEGV:
     case SIGBUS: report_bad_address(info->si_addr, context, site); break;
     case SIGFPE: report({.kind = "division by zero", .site = site}, Then::Stop); break;
-    case SIGVTALRM: report({.kind = "time limit", .site = site}, Then::Stop); break;
+    case SIGVTALRM: report({.kind = "time limit", .site = options.check ? last_site : site}, Then::Stop); break;
     case SIGXFSZ: report({.kind = "too much output", .site = site}, Then::Stop); break;
     default: report({.kind = "trap", .site = site, .text = "the kernel ended its process"}, Then::Stop); break;
   }

@@ -113,13 +113,13 @@ static void finish_syncwarp(Collective&, u32 active, Thread* lanes) {
 
 // The lane that a lane reads, itself where that lies outside its segment.
 static u32 source_of(Shuffle& shuffle, u32 lane) {
-  const u32 base = lane & ~(shuffle.width - 1), end = base + shuffle.width;
+  const u32 base = lane & ~(shuffle.width - 1), end = base + shuffle.width, argument = shuffle.argument & 31;
   u32 source = lane;
   switch (shuffle.kind) {
-    case BB_EMU_SHUFFLE_INDEX: source = base + (shuffle.argument & (shuffle.width - 1)); break;
-    case BB_EMU_SHUFFLE_UP: source = lane - shuffle.argument; break;
-    case BB_EMU_SHUFFLE_DOWN: source = lane + shuffle.argument; break;
-    default: source = lane ^ shuffle.argument; break;
+    case BB_EMU_SHUFFLE_INDEX: source = base + (argument & (shuffle.width - 1)); break;
+    case BB_EMU_SHUFFLE_UP: source = lane - argument; break;
+    case BB_EMU_SHUFFLE_DOWN: source = lane + argument; break;
+    default: source = lane ^ argument; break;
   }
   // Only upwards is a segment's beginning a limit: a xor may read a lower segment, not a higher one.
   const bool outside = shuffle.kind == BB_EMU_SHUFFLE_UP ? source < base || source > lane : source >= end || source > 31;

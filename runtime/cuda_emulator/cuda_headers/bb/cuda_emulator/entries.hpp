@@ -23,7 +23,10 @@ struct BbEmuParameter<const A*> {
 };
 
 template <auto KERNEL>
-struct BbEmuEntry;
+struct BbEmuEntry {
+  static_assert(sizeof(KERNEL) == 0, "a __global__ function returns void");
+  static constexpr BbEmuKernel named(const char* name) { return {name, nullptr, nullptr, 0}; }
+};
 template <class... A, void (*KERNEL)(A...)>
 struct BbEmuEntry<KERNEL> {
   // One more, so that a kernel without parameters has an array as well.

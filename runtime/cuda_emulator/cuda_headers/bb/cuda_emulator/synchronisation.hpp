@@ -13,14 +13,14 @@ inline void __threadfence_system() { bb_emu_fence(BB_EMU_FENCE_DEVICE); }
 inline void __threadfence_block() { bb_emu_fence(BB_EMU_FENCE_BLOCK); }
 
 template <class T>
-BB_EMU_UNCHECKED inline uint64_t bb_emu_pack(T value) {
+inline uint64_t bb_emu_pack(T value) {
   static_assert(sizeof(T) <= 8, "lanes exchange values of at most eight bytes");
   uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof(T));
   return bits;
 }
 template <class T>
-BB_EMU_UNCHECKED inline T bb_emu_unpack(uint64_t bits) {
+inline T bb_emu_unpack(uint64_t bits) {
   T value;
   __builtin_memcpy(&value, &bits, sizeof(T));
   return value;

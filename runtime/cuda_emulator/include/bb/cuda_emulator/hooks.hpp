@@ -21,6 +21,8 @@ void bb_emu_access(const void* address, uint32_t bytes, int kind, uint64_t site)
 // Before an atomic read-modify-write. It also orders memory as CUDA says: an atomic after a fence releases, and
 // an atomic that reads what was released acquires. May let other threads run.
 void bb_emu_atomic(void* address, uint32_t bytes, uint64_t site);
+// For instrumented code: accesses to this address are part of an atomic and already announced, until null is given.
+void bb_emu_atomic_part(const void* address);
 enum BbEmuFence { BB_EMU_FENCE_BLOCK = 0, BB_EMU_FENCE_DEVICE = 1, BB_EMU_FENCE_ASYNC_PROXY = 2 };
 void bb_emu_fence(int kind);
 
