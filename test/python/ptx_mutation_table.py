@@ -1,4 +1,4 @@
-"""All planted bugs in the PTX tier, for the table of docs/checking-cuda.md: python test/python/ptx_mutation_table.py"""
+"""All planted bugs in the PTX tier: python test/python/ptx_mutation_table.py writes docs/checking-cuda.md."""
 
 from __future__ import annotations
 
