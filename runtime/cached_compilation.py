@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -70,8 +72,14 @@ def _private() -> CompileCache:
         ) from error
 
 
-def run_compiler(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, str]:
-    """Exit status and output of the compiler. Raises HostCompilerError where it cannot start."""
+def run_compiler(
+    command: Sequence[str], scratch: Path, ticker: Ticker, time_limit: float = math.inf
+) -> tuple[int, str]:
+    """Exit status and output of the compiler.
+
+    Raises HostCompilerError where it cannot start, or does not end within `time_limit` seconds.
+    """
+    deadline = time.monotonic() + time_limit
     log = scratch / ".output"
     with log.open("wb") as output:
         try:
@@ -93,6 +101,8 @@ def run_compiler(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple
                     status = process.wait(timeout=0.25)
                     break
                 ticker.tick()
+                if time.monotonic() > deadline:
+                    raise HostCompilerError(f"{command[0]} did not end within {time_limit:.0f} s")
         except BaseException:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -27,6 +27,9 @@ from .native_files import hooks_directory, runtime_objects
 KERNEL_FILE = "kernel.cu"
 """The name under which compilers see a source; messages have the user's name for it."""
 
+COMPILE_SECONDS = 300.0
+"""What a kernel may take to compile: a source may keep a compiler busy for ever."""
+
 _POINTER, _POINTER_TO_CONST = 1, 2
 
 
@@ -150,7 +153,9 @@ def link_program(
 
         def make(scratch: Path, *_: object) -> Path:
             def run(arguments: Sequence[str | Path]) -> None:
-                status, output = run_compiler([*compiler.command, *map(str, arguments)], scratch, ticker)
+                status, output = run_compiler(
+                    [*compiler.command, *map(str, arguments)], scratch, ticker, COMPILE_SECONDS
+                )
                 if status != 0:
                     raise build_error(output, status, file_names)
 

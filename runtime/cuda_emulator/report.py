@@ -26,8 +26,6 @@ class Counters:
     cp_async: int = 0
     atomics: int = 0
     mbarrier_phases: int = 0
-    bulk_copies: int = 0
-    wgmma: int = 0
     switches: int = 0
 
 

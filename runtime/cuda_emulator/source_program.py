@@ -15,7 +15,16 @@ from .findings import SourceLocation
 from .native_files import cuda_directory, device_directory, hooks_directory
 from .options import CompileOptions
 from .preprocessed import PreprocessedSource, read_preprocessed
-from .program import KERNEL_FILE, Compilation, Program, build_error, kernel_flags, link_program, read_kernels
+from .program import (
+    COMPILE_SECONDS,
+    KERNEL_FILE,
+    Compilation,
+    Program,
+    build_error,
+    kernel_flags,
+    link_program,
+    read_kernels,
+)
 
 _EXPRESSION = re.compile(r"[A-Za-z_:][\w:<>,*& ()\-]*", re.ASCII)
 
@@ -145,7 +154,7 @@ def _included_digest(
         scratch = Path(folder)
         (scratch / KERNEL_FILE).write_text(code, encoding="utf-8", errors="replace", newline="\n")
         command = [*compiler.command, *flags, "-x", "c++", "-E", KERNEL_FILE, "-o", "kernel.ii"]
-        status, output = run_compiler(command, scratch, ticker)
+        status, output = run_compiler(command, scratch, ticker, COMPILE_SECONDS)
         if status != 0:
             raise build_error(output, status, file_names)
         return file_digest(scratch / "kernel.ii")

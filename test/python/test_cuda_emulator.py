@@ -222,7 +222,7 @@ def test_errors_of_compilation_have_lines(code: str, line: int | None, message: 
 
 def test_kernels_that_there_are_not(scale: EmulatedModule) -> None:
     with pytest.raises(
-        EmulatorBuildError, match="there is no kernel 'hidden' in kernel.cu: it has 'scale', "
+        EmulatorBuildError, match=r"there is no kernel 'hidden' in kernel\.cu: it has 'scale', "
     ):
         scale.get_function("hidden")
     for options, message in [
@@ -330,3 +330,10 @@ extern "C" __global__ void hand_over(int* out, int fenced) {
     report = kernel.launch((1,), (64,), (out, np.int32(0)))
     assert [finding.kind for finding in report.findings] == [FindingKind.RACE]
     assert report.findings[0].buffer == "shared value"
+
+
+def test_a_grid_that_takes_for_ever(scale: EmulatedModule) -> None:
+    report = scale.get_function("ones").launch(
+        (2**31 - 1,), (1,), (np.zeros(1, np.int32),), schedule="random", time_limit=0.2
+    )
+    assert report.findings[0].kind is FindingKind.TIME_LIMIT

@@ -155,9 +155,9 @@ static void report_traffic() {
   report_line(
       "{\"counters\":{\"mma\":%lu,\"ldmatrix\":%lu,\"stmatrix\":%lu,\"barriers\":%lu,\"named_barriers\":%lu,"
       "\"shuffles\":%lu,\"votes\":%lu,\"syncwarps\":%lu,\"cp_async\":%lu,\"atomics\":%lu,\"mbarrier_phases\":%lu,"
-      "\"bulk_copies\":%lu,\"wgmma\":%lu,\"switches\":%lu}}",
+      "\"switches\":%lu}}",
       c.mma, c.ldmatrix, c.stmatrix, c.barriers, c.named_barriers, c.shuffles, c.votes, c.syncwarps, c.cp_async,
-      c.atomics, c.mbarrier_phases, c.bulk_copies, c.wgmma, c.switches);
+      c.atomics, c.mbarrier_phases, c.switches);
   report_line(
       "{\"shared\":{\"bytes_read\":%lu,\"bytes_written\":%lu,\"requests\":%lu,\"passes\":%lu,\"ideal_passes\":%lu},"
       "\"static_shared\":%zu}",
@@ -188,14 +188,18 @@ static void prepare_machine(Launch& launch) {
   start_profile();
 }
 
+// Blocks in the order of the schedule. Random orders of more blocks than fit into a table begin with the first.
 static void run_blocks() {
+  constexpr u32 LARGEST_TABLE = u32{1} << 22;
   const u32 x = bb_emu_grid_dim.x, y = bb_emu_grid_dim.y, count = x * y * bb_emu_grid_dim.z;
-  std::vector<u32> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  if (options.schedule == Schedule::Lifo) std::reverse(order.begin(), order.end());
-  if (options.schedule >= Schedule::Random)
+  std::vector<u32> order;
+  if (options.schedule >= Schedule::Random && count <= LARGEST_TABLE) {
+    order.resize(count);
+    std::iota(order.begin(), order.end(), 0);
     for (u32 i = count; i > 1; --i) std::swap(order[i - 1], order[random_number() % i]);
-  for (const u32 number : order) {
+  }
+  for (u32 i = 0; i < count; ++i) {
+    const u32 number = !order.empty() ? order[i] : options.schedule == Schedule::Lifo ? count - 1 - i : i;
     block_number = number;
     bb_emu_block_index = {number % x, number / x % y, number / x / y};
     memcpy(report_header->block, &bb_emu_block_index, sizeof report_header->block);

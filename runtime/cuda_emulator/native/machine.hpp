@@ -70,7 +70,7 @@ struct Warp {
 
 struct Counters {
   u64 mma, ldmatrix, stmatrix, barriers, named_barriers, shuffles, votes, syncwarps, cp_async, atomics, mbarrier_phases,
-      bulk_copies, wgmma, switches;
+      switches;
 };
 
 extern Options options;
@@ -94,16 +94,6 @@ void yield();
 void spin();  // to be called in what a thread may loop on: lets others run now and then
 void redraw_priorities();
 void run_block();
-// Work that happens at some time of the device's choosing: when nothing else can run, or earlier by a coin toss.
-struct Event {
-  void (*run)(Event&);
-  AsyncCopy copy;
-  void* barrier;
-  u32 thread, bytes;
-  const void* descriptor;
-  int coordinates[2];
-};
-void defer(const Event& event);
 
 // ---- barriers.cpp
 void reset_barriers();

@@ -61,7 +61,7 @@ static void change_transaction(Barrier& barrier, int64_t bytes, const char* name
            Then::Stop);
 }
 
-void complete_transaction(void* address, u32 bytes, u64 place) {
+static void complete_transaction(void* address, u32 bytes, u64 place) {
   Barrier& barrier = find(address, "complete_tx", place);
   change_transaction(barrier, -int64_t{bytes}, "complete_tx", place);
   if (options.check) release_into(barrier.gathering, *current);

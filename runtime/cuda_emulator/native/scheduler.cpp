@@ -27,7 +27,6 @@ static Fiber scheduler;
 static std::deque<u32> ready;            // fifo, lifo, random
 static std::vector<u32> ready_in[32];    // pct: by warp
 static u32 priorities[32], ready_count;  // pct
-static std::vector<Event> events;
 
 u64 random_number() {  // xorshift64*
   static u64 state = 0;
@@ -112,17 +111,6 @@ void spin() {
   }
 }
 
-void defer(const Event& event) { events.push_back(event); }
-
-static void run_event() {
-  const size_t chosen = options.schedule >= Schedule::Random ? random_number() % events.size() : 0;
-  Event event = events[chosen];
-  events.erase(events.begin() + static_cast<std::ptrdiff_t>(chosen));
-  current = &threads[event.thread];
-  event.run(event);
-  current = nullptr;
-}
-
 void finish_thread() {
   Thread& thread = *current;
   thread.state = State::Done;
@@ -176,7 +164,6 @@ static void start_block() {
   ready.clear();
   for (auto& list : ready_in) list.clear();
   ready_count = 0;
-  events.clear();
   reset_barriers();
   reset_mbarriers();
   start_clocks();
@@ -201,10 +188,6 @@ static void start_block() {
 void run_block() {
   start_block();
   while (alive_count != 0) {
-    if (!events.empty() && (ready_count == 0 || coin())) {
-      run_event();
-      continue;
-    }
     if (ready_count == 0) report_deadlock();
     current = &threads[take_ready()];
     const u32 index = current->index, x = bb_emu_block_dim.x, y = bb_emu_block_dim.y;
@@ -216,7 +199,6 @@ void run_block() {
     switch_fibers(scheduler, current->fiber);
     report_header->in_thread = 0;
   }
-  while (!events.empty()) run_event();
   current = &threads[0];
   report_reads();
   current = nullptr;

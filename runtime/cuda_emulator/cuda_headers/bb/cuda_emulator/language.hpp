@@ -41,7 +41,7 @@ void* memset(void*, int, size_t) noexcept __asm__("bb_emu_memset");
 // The one storage class that makes both `__shared__ T x[N];` and `extern __shared__ T x[];` legal inside a function.
 // The driver gives arrays of the second kind the address of bb_emu_dynamic_shared.
 #if defined(__clang__)
-#define __shared__ [[clang::require_constant_initialization]] thread_local
+#define __shared__ thread_local
 #else
 #define __shared__ __constinit thread_local
 #endif
