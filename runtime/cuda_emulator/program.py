@@ -95,16 +95,17 @@ def build_program(
     name: str,
     check: bool,
     source_files: Sequence[str] = (KERNEL_FILE,),
+    extra_flags: Sequence[str] = (),
     use_cache: bool = True,
     progress: Progress | None = None,
 ) -> Program:
     """Compile C++ that calls the hooks itself and exports `bb_emu_kernels`, and link it with the runtime.
 
-    `name` is for people; `file_name` is what the text is called in errors. Raises EmulatorBuildError,
-    HostCompilerError.
+    `name` is for people; `file_name` is what the text is called in errors; `extra_flags` are for the text
+    alone. Raises EmulatorBuildError, HostCompilerError.
     """
     compiler = find_compiler(use_cache=use_cache)
-    flags = (*kernel_flags(compiler, check=check), f"-I{hooks_directory()}")
+    flags = (*kernel_flags(compiler, check=check), *extra_flags, f"-I{hooks_directory()}")
 
     def make_object(step: Compilation) -> Path:
         source = step.scratch / "kernel.cpp"

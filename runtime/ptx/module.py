@@ -1,0 +1,162 @@
+"""The PTX tier of the emulator: what NVRTC makes of a CUDA source, executed on the CPU.
+
+The same calling convention and the same findings as `EmulatedModule`, which runs the source itself. What it
+adds: inline assembly is executed, accesses have the widths that the compiler chose, its reordering is seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..cuda_compile.compile import CudaBinary, compile_cuda
+from ..cuda_emulator.errors import EmulatorBuildError
+from ..cuda_emulator.kernel import EmulatedKernel
+from ..cuda_emulator.launch import LaunchSettings
+from ..cuda_emulator.native_files import device_directory
+from ..cuda_emulator.program import KernelSignature, Program, build_program
+from ..cuda_emulator.report import LaunchReport
+from .parse import parse_ptx
+from .translate import translate
+
+
+class PtxKernel(EmulatedKernel):
+    """A kernel of a `PtxModule`; PTX has no word for pointers, so that the arguments tell which they are."""
+
+    def launch(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[object],
+        shared_mem: int = 0,
+        *,
+        schedule: str | None = None,
+        seed: int | None = None,
+        profile: bool | None = None,
+        names: Sequence[str] = (),
+        undefined: Sequence[int] = (),
+        time_limit: float | None = None,
+        max_findings: int | None = None,
+    ) -> LaunchReport:
+        """See `EmulatedKernel.launch`."""
+        parameters = self.signature.parameters
+        if len(args) == len(parameters):
+            seen = [
+                replace(each, is_pointer=each.size == 8 and not isinstance(value, np.generic | int | float))
+                for each, value in zip(parameters, args, strict=True)
+            ]
+            self.signature = replace(self.signature, parameters=tuple(seen))
+        return super().launch(
+            *(grid, block, args, shared_mem),
+            schedule=schedule,
+            seed=seed,
+            profile=profile,
+            names=names,
+            undefined=undefined,
+            time_limit=time_limit,
+            max_findings=max_findings,
+        )
+
+
+class PtxModule:
+    """CUDA C++ source for the PTX tier; parameters as those of `EmulatedModule`.
+
+    `arch` is the architecture that NVRTC compiles for: `sm_80`, `sm_90`, `sm_90a`, `sm_100`. Nothing is
+    compiled until the first kernel is asked for.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        *,
+        arch: str = "sm_90",
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+        check: bool = False,
+        schedule: str = "fifo",
+        seed: int = 0,
+        profile: bool = False,
+        flush_denormals: bool = True,
+        time_limit: float = 60.0,
+        max_findings: int = 20,
+        file_name: str = "kernel.cu",
+        use_cache: bool = True,
+    ):
+        self.code = code
+        self.arch = arch
+        self.options = tuple(options)
+        self.name_expressions = tuple(name_expressions)
+        self.check = check
+        self.file_name = file_name
+        self._settings = LaunchSettings(schedule, seed, profile, flush_denormals, max_findings, time_limit)
+        self._use_cache = use_cache
+        self._binary: CudaBinary | None = None
+        self._program: Program | None = None
+
+    @property
+    def binary(self) -> CudaBinary:
+        """What NVRTC made of the source. Raises CudaCompilerError."""
+        if self._binary is None:
+            # PTX alone: the step to machine code takes longer and is not what runs here.
+            self._binary = compile_cuda(
+                self.code,
+                re.sub(r"^sm_", "compute_", self.arch),
+                name=self.file_name,
+                include=[device_directory()],
+                options=self.options,
+                name_expressions=self.name_expressions,
+                line_info=True,
+                use_cache=self._use_cache,
+            )
+        return self._binary
+
+    def compile(self) -> Program:
+        """The compiled program.
+
+        Raises CudaCompilerError for a source that NVRTC refuses, PtxError for PTX that cannot be executed
+        here, HostCompilerError where there is no C++ compiler.
+        """
+        if self._program is None or not self._program.path.exists():
+            translation = translate(parse_ptx(self.binary.ptx), self.binary.name)
+            program = build_program(
+                f"{self.file_name}.ptx.cpp",
+                translation.source,
+                name=f"{self.binary.name} for {self.arch}",
+                check=self.check,
+                # A kernel is one function of thousands of statements: -O2 takes twenty times as long, and
+                # line tables double that, which the sites in the text make superfluous.
+                extra_flags=("-Og", "-g0"),
+                source_files=(self.file_name, *translation.files[1:]),
+                use_cache=self._use_cache,
+            )
+            kernels = {name: self._with_constants(kernel) for name, kernel in program.kernels.items()}
+            self._program = replace(program, kernels=kernels)
+        return self._program
+
+    def get_function(self, name: str) -> PtxKernel:
+        """A kernel by its name, or by one of the name expressions.
+
+        Raises EmulatorBuildError where there is no such kernel, and what `compile` raises.
+        """
+        program = self.compile()
+        lowered = self.binary.lowered_names.get(name, name)
+        if lowered not in program.kernels:
+            known = ", ".join(f"'{kernel}'" for kernel in program.kernels) or "none"
+            raise EmulatorBuildError(f"there is no kernel '{name}' in {self.file_name}: it has {known}")
+        return PtxKernel(self.compile, lowered, self._settings)
+
+    def _with_constants(self, kernel: KernelSignature) -> KernelSignature:
+        """The signature, with the pointers to const that the source names: PTX does not."""
+        found = re.search(rf"\b{re.escape(kernel.name)}\s*\(([^()]*)\)\s*\{{", self.code)
+        texts = found[1].split(",") if found is not None else []
+        if len(texts) != len(kernel.parameters):
+            return kernel
+        constant = re.compile(r"\s*(?:const\s+[\w:]+|[\w:]+\s+const)\s*\*[^*]*", re.DOTALL)
+        parameters = [
+            replace(parameter, to_const=parameter.size == 8 and constant.fullmatch(text) is not None)
+            for parameter, text in zip(kernel.parameters, texts, strict=True)
+        ]
+        return replace(kernel, parameters=tuple(parameters))

@@ -1,0 +1,143 @@
+"""bb-cuda-check: findings with excerpts, wrong results, exit statuses, and sentences for bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bb.runtime.cuda_compile import cuda_compiler_problem
+from bb.tools.bb_cuda_check import main
+from bb.tools.cuda_arguments import kernel_arguments
+from bb.tools.files import ToolError
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cuda" / "row_sums.cu"
+BARRIER = "    // __syncthreads() belongs here"
+ARGUMENTS = ["--grid", "4", "--arg", "x=in:x.npy", "--arg", "sums=out:f32:4", "--arg", "i32:1000"]
+needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason=str(cuda_compiler_problem()))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the example, its repaired version, its input and its expected output."""
+    monkeypatch.chdir(tmp_path)
+    text = EXAMPLE.read_text()
+    (tmp_path / "race.cu").write_text(text)
+    (tmp_path / "good.cu").write_text(text.replace(BARRIER, "    __syncthreads();" + BARRIER))
+    x = np.random.default_rng(1).standard_normal((4, 1000)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "sums.npy", x.astype(np.float64).sum(1))
+    return tmp_path
+
+
+def test_a_race_is_shown_with_its_line(folder: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["race.cu", *ARGUMENTS]) == 1
+    output = capsys.readouterr().out
+    assert output.startswith("race.cu:11: race: ")
+    assert " 11 │       partial[threadIdx.x] += partial[threadIdx.x + half];\n" in output
+    assert "    │       ^ " in output
+    assert output.endswith(
+        "1 finding in kernel 'row_sums' (source tier, check mode, fifo schedule, emulated)\n"
+    )
+
+
+def test_a_correct_kernel(folder: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["good.cu", *ARGUMENTS, "--expect", "sums.npy", "--seeds", "3"]) == 0
+    summary = "no finding in kernel 'row_sums' (source tier, check mode, pct schedule, 3 runs, emulated)\n"
+    assert capsys.readouterr().out == summary
+
+
+def test_wrong_results(folder: Path, capsys: pytest.CaptureFixture[str]):
+    expected = np.load("sums.npy")
+    expected[2] += 1
+    np.save("wrong.npy", expected)
+    for expect in ("wrong.npy", "sums=wrong.npy"):
+        assert main(["good.cu", *ARGUMENTS, "--expect", expect]) == 1
+        output = capsys.readouterr().out
+        assert output.startswith("wrong result: 1 of 4 values of 'sums' differ: the first, [2], is ")
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["race.cu", *ARGUMENTS, "--json"]) == 1
+    (finding,) = (found := json.loads(capsys.readouterr().out))["findings"]
+    assert (finding["kind"], finding["location"]) == ("race", {"file": "race.cu", "line": 11})
+    assert (found["kernel"], found["runs"], found["wrong_results"]) == ("row_sums", 1, [])
+    assert found["buffers"][0]["bytes_read"] == 16000
+
+
+@needs_nvrtc
+def test_ptx_and_report(folder: Path, capsys: pytest.CaptureFixture[str]):
+    arguments = [*ARGUMENTS, "--ptx", "sm_90", "--report", "sm_80,sm_90", "--profile"]
+    assert main(["good.cu", *arguments, "--expect", "sums.npy"]) == 0
+    output = capsys.readouterr().out
+    assert "│ static shared bytes" in output
+    assert "│ x             │     16,000 │" in output
+    assert output.endswith(
+        "no finding in kernel 'row_sums' (PTX of sm_90, check mode, fifo schedule, emulated)\n"
+    )
+
+
+def test_macros_headers_and_printf(folder: Path, capsys: pytest.CaptureFixture[str]):
+    (folder / "by.cuh").write_text("#define OFFSET 1\n")
+    source = """#include "by.cuh"
+template <class T> __global__ void add(T* x) {
+  x[threadIdx.x] += OFFSET * TIMES;
+  printf("[red]%d\\n", TIMES);
+}"""
+    (folder / "add.cu").write_text(source)
+    np.save("expected.npy", np.full(1, 3.0))
+    arguments = ["--kernel", "add<float>", "--block", "1", "--arg", "x=zeros:f32:1", "-D", "TIMES=3"]
+    assert main(["add.cu", *arguments, "--expect", "x=expected.npy"]) == 0
+    assert capsys.readouterr().out.startswith("[red]3\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["none.cu"], "cannot read 'none.cu': no such file or directory"),
+        (["race.cu"], "kernel 'row_sums' has 3 parameters, 0 arguments given"),
+        (["race.cu", "--kernel", "other"], "there is no kernel 'other' in race.cu"),
+        (["race.cu", "--kernel", "a;b()"], "is no expression that names a kernel"),
+        (["race.cu", "--grid", "4,x"], "takes one to three positive integers such as 4,2, not '4,x'"),
+        (["race.cu", "--block", "2000", *ARGUMENTS], "a block has at most 1,024 threads"),
+        (["race.cu", "--shared", "-1"], "takes a number of bytes, not '-1'"),
+        (["race.cu", "--shared", "300000", *ARGUMENTS], "more than any device has"),
+        (["race.cu", "--arg", "out:f33:4"], "'f33' is no type"),
+        (["race.cu", "--arg", "out:f32:4x"], "'4x' is no shape such as 2x128x64"),
+        (["race.cu", "--arg", "out:f64:99999999999"], "an array has at most 4 GiB"),
+        (["race.cu", "--arg", "i8:300"], "'300' is no number of type i8"),
+        (["race.cu", "--arg", "in:race.cu"], "cannot read 'race.cu': it is no .npy file of numbers"),
+        (["race.cu", "--arg", "a=null", "--arg", "a=null"], "two arguments are called 'a'"),
+        (["race.cu", "--seeds", "2", "--schedule", "fifo"], "--seeds is for the schedule pct"),
+        (["race.cu", "--arg", "x=in:x.npy", "--arg", "f32:1", "--arg", "i32:1"], "is a pointer"),
+        (["good.cu", *ARGUMENTS, "--expect", "other=sums.npy"], "cannot read 'other=sums.npy'"),
+        (["good.cu", *ARGUMENTS, "--expect", "x.npy"], "'sums' has 4 values, the expected file 4000"),
+        (["bad.cu"], "bad.cu:2: "),
+        (["race.cu", "--ptx", "sm_1", *ARGUMENTS], "'compute_1' names no architecture"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+):
+    (folder / "bad.cu").write_text('extern "C" __global__ void k() {\n  undeclared();\n}\n')
+    if "--ptx" in arguments and cuda_compiler_problem() is not None:
+        pytest.skip("needs NVRTC")
+    assert main(arguments) == 2
+    message = capsys.readouterr()
+    assert message.out == ""
+    assert message.err.startswith("bb-cuda-check: error: ")
+    assert sentence in message.err
+    assert message.err.count("\n") == 1
+
+
+def test_arguments(tmp_path: Path):
+    np.save(tmp_path / "b.npy", np.array([0x3F80], np.uint16))
+    texts = [f"in:bf16:{tmp_path}/b.npy", "n=i32:-0x10", "f16:1.5", "random:f32:2x3", "null", "bool:1"]
+    made = kernel_arguments(texts)
+    assert [argument.name for argument in made] == ["b", "n", *(f"argument {i}" for i in range(2, 6))]
+    b, n, half, noise, null, flag = (argument.value for argument in made)
+    assert (float(b[0]), n, half, noise.shape, null, bool(flag)) == (1.0, -16, 1.5, (2, 3), None, True)
+    assert (n.dtype, half.dtype, flag.dtype) == (np.int32, np.float16, np.bool_)
+    with pytest.raises(ToolError, match=r"--arg x: an argument is in:FILE"):
+        kernel_arguments(["x"])
