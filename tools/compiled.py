@@ -21,8 +21,9 @@ from ..runtime.executable import (
 from ..runtime.machine_limits import machine_limits
 from ..runtime.scalar_semantics import Array
 from ..runtime.threads import thread_count
+from ..runtime.timing import interleaved
 from ..runtime.work import needs_double, work_of
-from .benchmark import Measurement, interleaved
+from .benchmark import Measurement
 from .files import ToolError
 
 INTERPRETER_ONLY = ("block", "block_size", "float64")
