@@ -385,8 +385,10 @@ class Prepared:
         """As `Executable.profile`, for the arguments that are not bound."""
         given = self.executable._given(arrays, named, self._names)  # pyright: ignore[reportPrivateUsage]
         own, other = self.executable, self.executable.watched
-        places = dict(zip(own.function.body.block.args, other.function.body.block.args, strict=True))
-        bound = {places[value]: view for value, view in self._bound.items()}
+        pairs = zip(own.function.body.block.args, other.function.body.block.args, strict=True)
+        bound: dict[SSAValue, ArrayView] = {
+            there: self._bound[here] for here, there in pairs if here in self._bound
+        }
         count = thread_count(threads)
         views = {**self._bound, **own._views(given)}  # pyright: ignore[reportPrivateUsage]
         return profile_of(own, self, Prepared(other, bound, count), given, views, count, runs)

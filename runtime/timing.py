@@ -1,4 +1,4 @@
-"""Functions timed side by side."""
+"""Functions timed side by side, and times for people."""
 
 from __future__ import annotations
 
@@ -42,3 +42,8 @@ def interleaved(
         }
         unfinished = [index for index in unfinished if index not in done]
     return seconds
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: `1.234 ms`."""
+    return f"{seconds:.4g} s" if seconds >= 1 else f"{seconds * 1e3:.4g} ms"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..runtime.machine_limits import MachineLimits
+from ..runtime.timing import duration
 from ..runtime.work import Work
 
 
@@ -43,8 +44,3 @@ class Measurement:
         else:
             why = f"{bytes / 1e6:.4g} MB at {speed / 1e9:.4g} GB/s"
         return f"floor: {duration(floor)} ({why}), which is {100 * floor / self.median:.3g}% of the median"
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: `1.234 ms`."""
-    return f"{seconds:.4g} s" if seconds >= 1 else f"{seconds * 1e3:.4g} ms"

@@ -169,9 +169,7 @@ def _text(op: Operation) -> str:
                 if inner.name.startswith("math.")
             )
             written = [
-                _name(tile)
-                if kind is Output.Each or kind.value == _name(tile)
-                else f"{kind.value} {_name(tile)}"
+                _name(tile) if str(kind) in ("each", _name(tile)) else f"{kind} {_name(tile)}"
                 for kind, tile in zip(op.output_kinds, op.outputs, strict=True)
             ]
             calls = f": {', '.join(functions)}" if functions else ""
