@@ -45,8 +45,8 @@ class StatementTime:
     """What one statement of a kernel takes in a call, or the packing of operands within it.
 
     `seconds` are those of all threads together; `entries` is how often a thread gets there. `flops` counts a
-    multiply-add as two, and in a sweep each operation on an element as one; `bytes` move between arrays and
-    tiles.
+    multiply-add as two, and in a sweep each operation on an element as one. `bytes` move between arrays and
+    tiles, or are operands of a contraction in arrays, each element once for every entry.
     """
 
     statement: Statement

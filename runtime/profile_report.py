@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from io import StringIO
-from shutil import get_terminal_size
 from typing import Any
 
 from rich import box
@@ -22,10 +21,9 @@ LEAST_SHARE = 0.002
 def report(profile: Profile, *, color: bool = False) -> str:
     """The tables: kernels, categories, and the statements of each kernel. With `color`, for a terminal."""
     stream = StringIO()
-    width = get_terminal_size().columns if color else 10_000
     console = Console(
         file=stream,
-        width=width,
+        width=10_000,
         color_system="auto" if color else None,
         force_terminal=color,
         highlight=False,
@@ -37,7 +35,7 @@ def report(profile: Profile, *, color: bool = False) -> str:
     for table in (
         _kernels(profile, clock),
         _categories(profile, clock),
-        *(_statements(kernel, clock) for kernel in profile.kernels),
+        *(_statements(kernel, _clock(kernel.seconds)) for kernel in profile.kernels),
     ):
         console.print()
         console.print(table)
@@ -146,13 +144,15 @@ def _speed(each: StatementTime, kernel: KernelTime) -> str:
     seconds = each.seconds / kernel.threads
     if not seconds:
         return ""
-    if each.flops:
-        rate = f"{_rate(each.flops / seconds)} {'GFLOP/s' if _contracts(each) else 'Gop/s'}"
-        if not _contracts(each):
-            return rate
+    parts: list[str] = []
+    if each.flops and _contracts(each):
         share = each.flops / seconds / kernel.limits.peak(each.statement.type)
-        return f"{rate}, {100 * share:.1f} %"
-    return f"{_rate(each.bytes / seconds)} GB/s" if each.bytes else ""
+        parts.append(f"{_rate(each.flops / seconds)} GFLOP/s, {100 * share:.1f} %")
+    elif each.flops:
+        parts.append(f"{_rate(each.flops / seconds)} Gop/s")
+    if each.bytes:
+        parts.append(f"{_rate(each.bytes / seconds)} GB/s")
+    return ", ".join(parts)
 
 
 def _contracts(each: StatementTime) -> bool:

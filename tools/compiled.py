@@ -98,9 +98,12 @@ class Compiled:
         found = self.executables[name](*arrays, threads=self.threads)
         return list(found) if isinstance(found, tuple) else [found]
 
-    def profile(self, name: str, arrays: Sequence[Array]) -> Profile:
-        """Where the time of a function's calls goes. Raises InputError where it has no kernels."""
-        return self.executables[name].profile(*arrays, threads=self.threads)
+    def profile(self, name: str, arrays: Sequence[Array]) -> Profile | None:
+        """Where the time of a function's calls goes; None where it has no kernels."""
+        executable = self.executables[name]
+        if not any(isinstance(op, kernel.LaunchOp) for op in executable.function.body.block.ops):
+            return None
+        return executable.profile(*arrays, threads=self.threads)
 
     def measure(self, cases: Sequence[tuple[str, Sequence[Array]]]) -> list[Measurement]:
         """The times of functions on their arrays; they take turns, and write to the same arrays always."""

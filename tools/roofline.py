@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from math import atan2, degrees
 from pathlib import PurePath
 from typing import Any
 
@@ -19,6 +20,8 @@ Axes = Any
 
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^vP<>X*h"
+_APART = 1.5
+"""How many times as fast another level of memory must be for its line to be named, too."""
 
 
 def check_plot(path: str) -> None:
@@ -69,7 +72,8 @@ def draw_roofline(profiles: Sequence[Profile], path: str) -> None:
         "hollow their contractions while they run",
         fontsize=9,
     )
-    axes.legend(fontsize=7, loc="lower right")
+    # Below the picture, so that it hides nothing.
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
     try:
         figure.savefig(path, dpi=150, bbox_inches="tight")
     except OSError as error:
@@ -120,15 +124,20 @@ def _ceilings(
             ha="right",
             fontsize=8,
         )
+    named = 0.0
     for speed in sorted(speeds):
+        axes.plot([left, highest / speed], [left * speed / 1e9, highest / 1e9], color="gray", linewidth=1)
+        if speed < _APART * named:
+            continue
+        named = speed
         size = max(size for size, own in limits.bandwidths if own == speed)
-        ridge = highest / speed
-        axes.plot([left, ridge], [left * speed / 1e9, highest / 1e9], color="gray", linewidth=1)
-        axes.annotate(
+        axes.text(
+            1.5 * left,
+            1.25 * left * speed / 1e9,
             f"{speed / 1e9:.4g} GB/s, up to {size / 2**20:g} MiB",
-            (left, left * speed / 1e9),
-            textcoords="offset points",
-            xytext=(4, 10),
-            rotation=35,
+            rotation=degrees(atan2(speed / 1e9, 1)),
+            rotation_mode="anchor",
+            transform_rotates_text=True,
+            verticalalignment="top",
             fontsize=8,
         )

@@ -109,14 +109,22 @@ class Probes:
                 return "0"
 
     def _bytes(self, op: Operation, windows: Mapping[SSAValue, Window]) -> str:
-        """What moves between arrays and tiles; 0 where a tile may be a block of the array itself."""
+        """What moves between arrays and tiles, or is an operand of a contraction in an array; nothing where a
+        tile may be a block of the array itself.
+        """
         match op:
-            case kernel.LoadOp() | kernel.StoreOp() if op.in_place is None:
-                cursor = op.source if isinstance(op, kernel.LoadOp) else op.target
-                element = element_of(cursor)
-                return " * ".join([*windows[cursor].widths, f"(bb::idx)sizeof({element})"])
+            case kernel.LoadOp() | kernel.StoreOp():
+                cursors = [] if op.in_place is not None else [op.target, op.source]
+            case kernel.ContractOp():
+                cursors = [op.lhs, op.rhs]
             case _:
-                return "0"
+                cursors = []
+        sizes = [
+            " * ".join([*windows[value].widths, f"(bb::idx)sizeof({element_of(value)})"])
+            for value in cursors
+            if isinstance(value.type, kernel.CursorType)
+        ]
+        return " + ".join(sizes) or "0"
 
     def _widths(self, names: Iterable[str]) -> list[str]:
         return ["1" if self.dims[name].declared.is_batch else self.dims[name].width for name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bb.lowering.pipelines import PIPELINES
 from bb.runtime.host_compiler import find_compiler
 from bb.runtime.machine_limits import MachineLimits
 from bb.runtime.profile import KernelTime, Profile, StatementTime
+from bb.runtime.profile_report import report
 from bb.runtime.shared_objects import include_directory
 from bb.runtime.work import Work, work_of
 from bb.tools import roofline
@@ -36,6 +38,7 @@ MATMUL = """func.func @matmul(%x: tensor<?x48xbf16>, %w: tensor<48x40xbf16>) -> 
   func.return %out : tensor<?x40xbf16>
 }
 """
+SAME = "func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {\n  func.return %x : tensor<3xf32>\n}\n"
 LIMITS = MachineLimits(2, 1e11, 5e10, ((2**20, 4e10), (2**28, 1e10)), 2e11)
 RNG = np.random.default_rng(0)
 ARRAYS = [RNG.standard_normal(shape).astype(np.float32) for shape in ((M, K), (N, K), (N, L))]
@@ -102,6 +105,8 @@ def test_work_is_that_of_the_program(attention: bb.Executable, profile: Profile)
     assert last.bytes == 4 * (M * N + N * L + M * L)
     stored = [part.bytes for part in last.statements if part.statement.text == "store out"]
     assert stored == [4 * M * L]
+    (product,) = (part for part in last.statements if part.category is Category.CONTRACTION)
+    assert product.bytes == product.entries * 4 * N * L  # each block of rows reads all of v
 
 
 def test_statements_tell_what_they_do(profile: Profile):
@@ -141,9 +146,8 @@ def test_bound_weights_and_products_in_bf16():
 
 
 def test_programs_without_kernels_are_refused():
-    text = "func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {\n  func.return %x : tensor<3xf32>\n}\n"
     with pytest.raises(bb.InputError, match="'f' has no kernels to profile: all"):
-        bb.compile(text).profile(np.ones(3, np.float32))
+        bb.compile(SAME).profile(np.ones(3, np.float32))
 
 
 # Roofs
@@ -230,6 +234,15 @@ def test_tables_name_kernels_statements_and_roofs():
     assert "\x1b" not in text
 
 
+def test_tables_have_colours_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    profile = made_profile(made_kernel())
+    colored = report(profile, color=True)
+    assert "\x1b[1m" in colored
+    assert re.sub(r"\x1b\[[\d;]*m", "", colored) == report(profile) == str(profile)
+
+
 def test_a_program_without_contractions_says_what_its_rates_are():
     flat = " ".join(str(made_profile(made_kernel(flops=0))).split())
     assert "no contraction: GFLOP/s are those of the operations in sweeps" in flat
@@ -259,6 +272,17 @@ def test_bb_run_prints_and_writes_it(
     assert "  profile of @attention, 2 threads: " in printed.out
     (written,) = json.loads(record.read_text())["profiles"]
     assert all(each["name"] in printed.out for each in written["kernels"])
+
+
+def test_bb_run_says_where_there_is_nothing_to_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    program = tmp_path / "same.mlir"
+    program.write_text(SAME)
+    assert main([str(program), "--target", "cpu", "--random", "0", "--profile"]) == 0
+    printed = capsys.readouterr()
+    assert (printed.out.splitlines()[-1], printed.err) == (
+        "  profile: there are no kernels, all of it stays on whole arrays",
+        "",
+    )
 
 
 # The picture
