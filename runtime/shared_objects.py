@@ -16,7 +16,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from .threads import thread_count
 __all__ = ["HostCompilerError", "compile_shared_object", "load_shared_object", "native_object"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_INCLUDE = re.compile(r"^#include [<\"]([^>\"]+)[>\"]", re.MULTILINE)
 _LONGEST_OUTPUT = 1_000_000
 
 
@@ -220,6 +221,9 @@ def _native_objects(
 
 def _native_object(path: Path, build: Build, cache: CompileCache, ticker: Ticker) -> Path:
     path = path.absolute()
+    # One object for all builds whose macros it does not know.
+    text = "".join(_text(file) for file in _with_includes(path, build.include))
+    build = replace(build, defines=tuple(pair for pair in build.defines if pair[0] in text))
     stem = mangle(path.stem)
 
     def make(scratch: Path, ticker: Ticker, cache: CompileCache) -> Path:
@@ -343,6 +347,16 @@ def _run(command: Sequence[str], scratch: Path, ticker: Ticker) -> tuple[int, st
             raise
     with log.open("rb") as text:
         return status, text.read(_LONGEST_OUTPUT).decode("utf-8", "replace")
+
+
+def _with_includes(path: Path, folders: Sequence[Path]) -> list[Path]:
+    """A source file and all that it includes from its own folder and from others."""
+    found = [path]
+    for file in found:
+        for name in _INCLUDE.findall(_text(file)):
+            candidates = (folder / name for folder in (file.parent, *folders))
+            found += [each for each in candidates if each.is_file() and each not in found]
+    return found
 
 
 def _facts(name: str, build: Build) -> dict[str, object]:

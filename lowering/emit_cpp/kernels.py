@@ -14,6 +14,7 @@ from ...dialects.kernel.sizes import buffer_elements
 from ..precision import computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
+from .probes import Probes
 from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place
 from .scalars import number
 from .stages import Stages, single_stage, stages_of
@@ -23,6 +24,8 @@ from .windows import (
     DimNames,
     Plane,
     Window,
+    dims_of,
+    element_of,
     name_dims,
     plane_size,
     storage_type,
@@ -60,18 +63,26 @@ class KernelEmitter:
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
     double: bool = False
     counting: bool = False
+    numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
+    """Of the statements that a profile tells apart; empty for none."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
     """Loops of which a stage does its share of the iterations."""
 
+    @property
+    def probes(self) -> Probes:
+        return Probes(self.numbers, self.dims)
+
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
-        self.double = _computes_in_double(self.function)
+        self.double = kernel_computes_in_double(self.function)
+        launch = [f"  {line}" for line in self.probes.launch(self.names)]
         self.dims = name_dims(self.names, block.parse_dims(self.function.attributes[block.DIMS]))
         lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
         lines.append(
             f'extern "C" BB_EXPORT int {entry_name(self.function.sym_name.data)}'
             "(const bb::Array* arrays, const bb::idx* extents, int threads) {"
         )
+        lines += launch
         type = "double" if self.double else "float"
         lines.append(f"  using T = {type};")
         lines.append("  using V = bb::vec<T>;")
@@ -179,7 +190,7 @@ class KernelEmitter:
                 # A window is nothing but a place, and other stages look through it as well.
                 (windows if line.startswith("auto* const ") else inner).append(line)
             if stage % 2 and stage + 1 < len(stages.ops):
-                inner.append("piece.spread();")
+                inner += [*self.probes.after_all(), "piece.spread();"]
             bodies += [f"if (piece.runs({stage})) {{", *(f"  {line}" for line in inner), "}"]
         return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
@@ -301,6 +312,8 @@ class KernelEmitter:
             if written and comment and comment != last and not isinstance(op, kernel.ForOp):
                 lines.append(comment)
                 last = comment
+            if written:
+                lines += self.probes.before(op, self.windows)
             lines += written
         return lines
 
@@ -415,7 +428,7 @@ class KernelEmitter:
         plane, window = self.planes[op.source], self.windows[op.target]
         if op.in_place is not None:
             return [finish(plane, window, self._past(op))]
-        element = self._element_of(op.target)
+        element = element_of(op.target)
         if window.packed is not None:
             return self._pack(op, plane, window, window.packed)
         if not plane.type.dims:
@@ -432,14 +445,6 @@ class KernelEmitter:
             f"bb::{function}<T>({window.pointer}, {by_outer}, {by_lane}, "
             f"{plane.pointer}, {plane.stride}, {outer}, {lanes}{past});"
         ]
-
-    def _element_of(self, cursor: SSAValue) -> str:
-        owner = cursor.owner
-        assert isinstance(owner, kernel.CursorOp)
-        if isinstance(owner.array.owner, kernel.BufferOp):
-            return "T"
-        assert isinstance(cursor.type, kernel.CursorType)
-        return storage_type(cursor.type.element_type)
 
     def _pack(self, op: kernel.StoreOp, plane: Plane, window: Window, layout: kernel.PackedAttr) -> list[str]:
         if not plane.type.rows_in_lanes:
@@ -466,7 +471,7 @@ class KernelEmitter:
     def _contract(self, op: kernel.ContractOp) -> list[str]:
         accumulator = self.planes[op.accumulator]
         rows, columns = (self.dims[dim].width for dim in accumulator.type.dims)
-        summed = self.dims[_dims(op.lhs)[1]].width
+        summed = self.dims[dims_of(op.lhs)[1]].width
         mode = (
             "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
         )
@@ -535,12 +540,7 @@ def _closed(body: Sequence[str]) -> list[str]:
     ]
 
 
-def _dims(value: SSAValue) -> tuple[str, ...]:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.dims
-
-
-def _computes_in_double(function: kernel.FuncOp) -> bool:
+def kernel_computes_in_double(function: kernel.FuncOp) -> bool:
     """Whether a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
     types: set[Attribute] = set()
     for op in function.walk():

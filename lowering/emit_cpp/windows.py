@@ -210,3 +210,19 @@ def tile_type(value: SSAValue) -> kernel.TileType:
     """The type of a value that is a tile."""
     assert isinstance(value.type, kernel.TileType)
     return value.type
+
+
+def dims_of(value: SSAValue) -> tuple[str, ...]:
+    """The dims of the axes of a tile or a cursor."""
+    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
+    return value.type.dims
+
+
+def element_of(cursor: SSAValue) -> str:
+    """The C++ type of the elements of the array or the buffer that a cursor goes over."""
+    owner = cursor.owner
+    assert isinstance(owner, kernel.CursorOp)
+    if isinstance(owner.array.owner, kernel.BufferOp):
+        return "T"
+    assert isinstance(cursor.type, kernel.CursorType)
+    return storage_type(cursor.type.element_type)

@@ -89,6 +89,7 @@ Status contract_tiles(float* C, idx ldc, const S* A, idx am, idx ak, const float
     const bool add = k0 > 0 || mode != overwrite;
     const idx first = blocks - packed_blocks;
     for (idx i = first; i < blocks; i++) {  // rows of the last block beyond M are read as zeros
+      BB_PROFILE_PACKING
       Pair* const to = packed_a + (i - first) * 16 * pairs;
       const idx rows = std::min<idx>(16, M - i * 16);
       pack_columns(to, steps * 16, A + i * 16 * am + k0 * ak, am, ak, rows, kn);
@@ -100,7 +101,10 @@ Status contract_tiles(float* C, idx ldc, const S* A, idx am, idx ak, const float
     };
     for (idx l = 0; l < lanes; l += 32) {
       const idx width = std::min<idx>(32, lanes - l);
-      pack_rows(packed_b, 32, B + k0 * ldb + l, ldb, kn, width, steps * 16);
+      {
+        BB_PROFILE_PACKING
+        pack_rows(packed_b, 32, B + k0 * ldb + l, ldb, kn, width, steps * 16);
+      }
       if (k0 == 0 && mode == rescale)
         for (idx m = 0; m < M; m++)
           for (idx v = l; v < l + width; v += 16) store(C + m * ldc + v, load(C + m * ldc + v) * load(scale + v));

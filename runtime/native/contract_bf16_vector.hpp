@@ -119,6 +119,7 @@ Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const floa
       const char* a = (const char*)source;
       idx lda = am * (idx)sizeof(bf16);
       if (pack_a) {
+        BB_PROFILE_PACKING
         if (rows) pack_columns(packed_a, row_of_a, source, am, ak, mn, kn);
         else pack_rows(packed_a, column_of_a, source, ak, kn, mn, pairs);
         a = (const char*)packed_a;
@@ -129,7 +130,10 @@ Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const floa
         const int nv = (int)((vectors + p) / panels);
         const idx l0 = v * 16;
         v += nv;
-        pack_rows(packed_b, nv * 16, B + k0 * ldb + l0, ldb, kn, std::min<idx>(nv * 16, lanes - l0), pairs);
+        {
+          BB_PROFILE_PACKING
+          pack_rows(packed_b, nv * 16, B + k0 * ldb + l0, ldb, kn, std::min<idx>(nv * 16, lanes - l0), pairs);
+        }
         const idx tiles = ceil_div(mn, max_rows(nv));
         for (idx t = 0, m = 0; t < tiles; t++) {
           const int mr = (int)((mn - m) / (tiles - t));

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from bb.dialects.diagnostics import OpError
 from bb.dialects.kernel import kernels_of
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
-from bb.lowering.emit_cpp import dims_in_order, emit_cpp, entry_name
+from bb.lowering.emit_cpp import Category, dims_in_order, emit_cpp, entry_name, statements_of
+from bb.lowering.pipelines import PIPELINES, PassPipeline
+from example_programs import EXAMPLES_DIR
 
 KERNEL = """
 !Q = !kernel.array<200x64xf32>
@@ -112,6 +116,52 @@ def test_doubles() -> None:
     assert "using T = double;" in source(
         KERNEL.replace("N x K x bf16", "N x K x f64").replace("64xbf16", "64xf64")
     )
+
+
+PROFILED = (KERNEL, *(f"{name}.mlir" for name in ("decoder_layer", "attention_gqa", "logsumexp", "lora")))
+
+
+@pytest.mark.parametrize("program", PROFILED, ids=lambda text: text[:20].strip())
+def test_a_profiled_kernel_is_the_same_but_for_its_probes(program: str) -> None:
+    """Lines are added, none is changed, and each statement has a number of its own."""
+    if program is KERNEL:
+        module = parse_module(program)
+    else:
+        text = (EXAMPLES_DIR / program).read_text()
+        module = PassPipeline(PIPELINES["cpu"]).run(parse_module(text, program))
+    kernels = kernels_of(module)
+    plain, profiled = (emit_cpp(kernels, profiling=flag).splitlines() for flag in (False, True))
+    added = [line for line in profiled if "bb::profile::" in line or line.startswith("BB_STATEMENTS(")]
+    assert [line for line in profiled if line not in added] == plain
+    assert not any("profile" in line or "STATEMENTS" in line for line in plain)
+    statements = statements_of(kernels)
+    assert added[0] == f"BB_STATEMENTS({len(statements)})"
+    assert sum("bb::profile::Launch" in line for line in added) == len(kernels)
+    numbers = [int(number) for line in added for number in re.findall(r"profile::at\((\d+), ", line)]
+    assert len(set(numbers)) == len(numbers)
+    assert set(numbers) <= set(range(len(statements)))
+    unnumbered = [each for number, each in enumerate(statements) if number not in numbers]
+    assert all(each.text.startswith("fill ") for each in unnumbered), "only a fill can be left out"
+    assert {each.kernel for each in statements} == {function.sym_name.data for function in kernels}
+
+
+def test_statements_of_a_profile() -> None:
+    (function,) = kernels_of(parse_module(KERNEL, "scores.mlir"))
+    found = statements_of([function])
+    assert [(each.text, each.category) for each in found] == [
+        ("load q", Category.MOVES),
+        ("fill top", Category.MOVES),
+        ("load k", Category.MOVES),
+        ("s = a · b", Category.CONTRACTION),
+        ("s, max top [M, N]: exp", Category.EXPONENTIALS),
+        ("store o", Category.MOVES),
+    ]
+    assert {each.type for each in found} == {"f32"}
+    assert found[0].place == "scores.mlir:19:5"
+    text = flat(emit_cpp([function], profiling=True))
+    assert "bb::profile::at(0, 0, Mn * Kn * (bb::idx)sizeof(float));" in text
+    assert "bb::profile::at(3, 2 * Mn * Nn * Kn, 0);" in text
+    assert "bb::profile::at(5, 0, Mn * Nn * (bb::idx)sizeof(bb::f16));" in text
 
 
 def test_no_kernels() -> None:
