@@ -37,8 +37,8 @@ _CHEAP = (
     *(arith.MaxSIOp, arith.MinSIOp, arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp),
     *(arith.SIToFPOp, arith.UIToFPOp),
 )
-"""What vectors do in an instruction or two. Divisions of integers are not among them, and neither is the algebra
-of floats, which the fusion laws know better where it is.
+"""What vectors do in an instruction or two. Divisions of integers are not among them, and neither is the
+algebra of floats, which the fusion laws know better where it is.
 """
 
 _MOST = 16
