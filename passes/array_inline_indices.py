@@ -6,13 +6,12 @@ array and to load; and only in the operation that applies it can a kernel see wh
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -61,6 +60,8 @@ def is_index_arithmetic(op: Operation) -> bool:
 
 def _is_generated(value: SSAValue) -> bool:
     op = value.owner
+    if isinstance(op, ReshapeOp) and isinstance(op.input.owner, ConstantOp):
+        op = op.input.owner
     return isinstance(op, IotaOp) or (isinstance(op, ConstantOp) and op.value.is_splat())
 
 
@@ -197,15 +198,16 @@ def _viewed(value: SSAValue, before: Sequence[int], after: Sequence[int]) -> SSA
     shape = [1] * len(after)
     for source, place in zip(kept, places, strict=True):
         shape[place] = own[source]
-    type = TensorType(element_type_of(value), shape)
     match value.owner:
         case IotaOp() as iota if iota.like is None:
             axis = iota.axis.value.data + len(before) - len(shape_of(value))
-            new = IotaOp(places[kept.index(axis)], type) if axis in kept else None
-        case ConstantOp() as constant if constant.value.is_splat():
-            new = ConstantOp(DenseIntOrFPElementsAttr.from_list(type, [next(constant.value.iter_values())]))
+            new = (
+                IotaOp(places[kept.index(axis)], TensorType(element_type_of(value), shape))
+                if axis in kept
+                else None
+            )
         case _:
-            new = ReshapeOp(value, shape) if math.prod(own) == math.prod(shape) else None
+            new = ReshapeOp(value, shape)
     if new is None:
         return None
     if isinstance(value.owner, Operation):
