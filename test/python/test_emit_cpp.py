@@ -215,3 +215,41 @@ def test_refused(sentence: str) -> None:
     with pytest.raises(OpError) as error:
         source(REFUSED[sentence])
     assert sentence in str(error.value)
+
+
+TWICE = """
+!X = !kernel.array<200x64xf32>
+!C = !kernel.cursor<M x N x f32>
+!T = !kernel.tile<M x N x f32, scratch, lanes = cols>
+!V = !kernel.tile<M x f32, scratch>
+
+kernel.func @twice(%x : !X) outs(%o : !kernel.array<200xf32>)
+    attributes {block.dims = {M = #block.dim<200, block = 8>, N = #block.dim<64, whole>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !T
+    %b = kernel.tile : !T
+    %s = kernel.tile : !V
+    %1 = kernel.cursor %x [M, N] : !X -> !C
+    kernel.load %a, %1 in_place ahead : !T, !C
+    kernel.sweep [M, N] (%p = %a) -> (sum %s) : !T, !V {
+      kernel.yield %p : f32
+    }
+    kernel.sweep [M, N] (%p = %a, %q = %s) -> (sum %s) : !T, !V, !V {
+      %e = math.exp %p : f32
+      kernel.yield %e : f32
+    }
+    %2 = kernel.cursor %x [M, N] : !X -> !C
+    kernel.load %b, %2 in_place ahead : !T, !C
+    kernel.sweep [M, N] (%p = %b, %q = %s) -> (sum %s) : !T, !V, !V {
+      %e = math.exp %p : f32
+      kernel.yield %e : f32
+    }
+    %to = kernel.cursor %o [M] : !kernel.array<200xf32> -> !kernel.cursor<M x f32>
+    kernel.store %to, %s : !kernel.cursor<M x f32>, !V
+  }
+}
+"""
+
+
+def test_rows_that_are_loaded_twice_are_fetched_ahead() -> None:
+    assert source(TWICE).count("bb::prefetch<2>") >= 2
