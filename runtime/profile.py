@@ -259,7 +259,9 @@ def profile_of(
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
+    """One call: its time, and the launches in it."""
+
     seconds: float
     launches: list[Watched]
 
@@ -280,20 +282,20 @@ def profile_calls(
     `launches` are those that the program may do, by the names of their kernels. Each function is called at
     least `runs` times, by default as often as `bb-run --bench` does.
     """
-    taken: list[_Run] = []
+    taken: list[Run] = []
 
     def noted() -> None:
         profiler.forget()
         begin = time.perf_counter()
         watched()
         seconds = time.perf_counter() - begin - profiler.spent
-        taken.append(_Run(seconds, profiler.launches))
+        taken.append(Run(seconds, profiler.launches))
 
     with _ALONE:
         plain_seconds, own = interleaved([plain, noted], runs)
         rate = profiler.ticks_per_second
         profiler.forget()
-    middle = _middle(taken[-len(own) :])
+    middle = middle_of(taken[-len(own) :])
     by_name = {launch.name: launch for launch in launches}
     kernels = tuple(
         _kernel_time(
@@ -317,10 +319,10 @@ def profile_calls(
     )
 
 
-def _middle(runs: Sequence[_Run]) -> list[_Run]:
+def middle_of(runs: Sequence[Run]) -> list[Run]:
     """The middle half, by time."""
     ordered = sorted(runs, key=lambda run: run.seconds)
-    cut = len(ordered) // 4
+    cut = (len(ordered) + 1) // 4
     return ordered[cut : len(ordered) - cut]
 
 

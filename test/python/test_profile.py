@@ -15,7 +15,7 @@ from bb.lowering.emit_cpp import Category, Statement
 from bb.lowering.pipelines import PIPELINES
 from bb.runtime.host_compiler import find_compiler
 from bb.runtime.machine_limits import MachineLimits
-from bb.runtime.profile import KernelTime, Profile, StatementTime
+from bb.runtime.profile import KernelTime, Profile, Run, StatementTime, middle_of
 from bb.runtime.profile_report import report
 from bb.runtime.shared_objects import include_directory
 from bb.runtime.work import Work, work_of
@@ -209,6 +209,14 @@ def test_shares_of_categories():
     assert profile.categories[Category.CONTRACTION] == pytest.approx(0.005)
     assert profile.outside == pytest.approx(0.0001)
     assert profile.overhead == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("count", "kept"), [(1, 1), (2, 2), (3, 1), (4, 2), (12, 6)])
+def test_slow_and_fast_runs_do_not_count(count: int, kept: int):
+    runs = [Run(float(number * 7 % count), []) for number in range(count)]
+    middle = [run.seconds for run in middle_of(runs)]
+    assert len(middle) == kept
+    assert middle == sorted(run.seconds for run in runs)[(count - kept) // 2 :][:kept]
 
 
 # What is told
