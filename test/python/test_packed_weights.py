@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bb.dialects import kernel
+from bb.dialects.diagnostics import OpError
 from bb.runtime import memory
 from bb.runtime.executable import Executable, compile_program
 from bb.runtime.interpreter import InputError
@@ -87,6 +88,16 @@ def test_what_is_multiplied_in_bf16_is_kept_in_pairs():
     assert "bb::store_packed_pairs<T>(" in source
     assert "bb::store_pairs<T>(" in compiled("bf16", 100, ()).source
     assert "pairs" not in compiled("f16", 100).source
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(" multiply bf16", ""), ("by 6 x 2", "by 6 x 4")], ids=["in f32", "by fours"]
+)
+def test_what_has_no_form_in_pairs_is_refused(old: str, new: str):
+    text = str(compiled("bf16", 100).module)
+    assert old in text
+    with pytest.raises(OpError, match=r"has no form on a CPU: .*pairs"):
+        _ = compile_program(text.replace(old, new), pipeline="").source
 
 
 @pytest.mark.parametrize("rows", [2, 130])
