@@ -38,6 +38,12 @@ def _array_decompose() -> type[ModulePass]:
     return ArrayDecomposePass
 
 
+def _array_inline_indices() -> type[ModulePass]:
+    from ..passes.array_inline_indices import ArrayInlineIndicesPass
+
+    return ArrayInlineIndicesPass
+
+
 def _array_simplify_views() -> type[ModulePass]:
     from ..passes.array_simplify_views import ArraySimplifyViewsPass
 
@@ -154,6 +160,7 @@ def _kernel_in_place() -> type[ModulePass]:
 
 ALL_PASSES: dict[str, PassFactory] = {
     "array-decompose": _array_decompose,
+    "array-inline-indices": _array_inline_indices,
     "array-simplify-views": _array_simplify_views,
     "array-to-block": _array_to_block,
     "block-apply": _block_apply,
@@ -177,9 +184,9 @@ ALL_PASSES: dict[str, PassFactory] = {
 """Every known pass; a factory imports its pass's module when called."""
 
 PIPELINES: dict[str, str] = {
-    "cpu": "array-decompose,array-to-block,block-shapes,block-fuse{extend=false},block-stabilize,"
-    "block-fuse-elementwise,block-distribute,block-to-kernel,kernel-hoist,kernel-scale-operands,"
-    "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
+    "cpu": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,block-shapes,"
+    "block-fuse{extend=false},block-stabilize,block-fuse-elementwise,block-distribute,block-to-kernel,"
+    "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
     "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
 }

@@ -7,7 +7,9 @@ would leave the second-level cache (`COLUMNS`); a dim that is summed over after 
 an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
 written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
 The keys of few queries (`FEW_ROWS`) make small planes, and are read as streams in long blocks
-(`LONG_CHAINED`).
+(`LONG_CHAINED`). So is what a single row is multiplied with, summed over a long dim: nothing but memory is
+waited for, and two operands that a loop takes short blocks of in turns come more slowly than one after the
+other. That is for results of many columns (`MANY_COLUMNS`), whose blocks are enough to share between threads.
 Rows that do not come out even in blocks of `ROWS` get other ones, if workers then wait less for each other.
 
 Under a causal mask the loop over the keys ends with the block of rows, so that what is computed in vain lies
@@ -46,6 +48,7 @@ CAUSAL_ROWS = 32
 FEW_ROWS = 8
 """Rows up to which vectors along the rows would be mostly empty."""
 LONG_CHAINED = 2048
+MANY_COLUMNS = 4096
 ROW_ELEMENTS = 4096
 LONGEST_ROW = 16384
 WHOLE = "whole"
@@ -125,7 +128,7 @@ def _shaped(
         return dim.with_block_size(size)
     if roles.sweeps_rows:
         longest = LONGEST_ROW
-    elif name in roles.few:
+    elif name in roles.few or name in roles.streamed:
         longest = 2 * LONG_CHAINED
     if extent is not None and extent <= longest:
         return block.DimAttr(extent, 0, Blocking.Whole)
@@ -133,6 +136,8 @@ def _shaped(
         return dim.with_block_size(ROW_ELEMENTS)
     if name in roles.chained:
         return dim.with_block_size(LONG_CHAINED if name in roles.few else CHAINED)
+    if name in roles.streamed:
+        return dim.with_block_size(LONG_CHAINED)
     return dim.with_block_size(COLUMNS if extent is None else even_columns(extent))
 
 
@@ -194,6 +199,8 @@ class _Roles:
     """Columns of one contraction's result that another contraction sums over."""
     few: frozenset[str]
     """Those of them that are keys of few queries: reduced, too, and their contractions all have few rows."""
+    streamed: frozenset[str]
+    """What single rows are summed over, for results of many columns."""
     causal_rows: frozenset[str]
     """Rows of contractions all of which a causal mask cuts short."""
     causal_columns: frozenset[str]
@@ -209,6 +216,7 @@ class _Roles:
         masked: dict[str, str] = {}
         contractions: list[set[str]] = []
         many: set[str] = set()
+        shared: set[str] = set()
         extents = block.parse_dims(function.attributes[block.DIMS])
         reduced: set[str] = set()
         for op in function.walk():
@@ -225,6 +233,9 @@ class _Roles:
                 extent = extents[_dims(op.result)[0]].static_extent
                 if extent is None or extent > FEW_ROWS:
                     many |= contractions[-1]
+                across = extents[_dims(op.result)[-1]].static_extent
+                if extent != 1 or across is None or across < MANY_COLUMNS:
+                    shared |= contractions[-1]
             elif isinstance(op, block.ElementwiseOp):
                 masked |= {dim: until.dim for dim, until in masked_later(op).items()}
         chained = columns & summed - rows
@@ -237,6 +248,7 @@ class _Roles:
             frozenset(rows),
             frozenset(chained),
             frozenset(chained & reduced - many),
+            frozenset(summed - columns - rows - shared),
             frozenset(causal.values()),
             frozenset(causal),
             bool(rows) and not contractions and not rows & reduced,

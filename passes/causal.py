@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import SSAValue
 
 from ..dialects import block
@@ -14,6 +14,10 @@ from .rules.items import constant_of
 
 _SIDES = {"sle": (1, 0), "slt": (1, -1), "sge": (-1, 0), "sgt": (-1, -1)}
 """Predicates on a, b as b - a >= 0 (or a - b >= 0: -1), and what a strict one takes off."""
+
+_OPPOSITES = {"sle": "sgt", "sgt": "sle", "slt": "sge", "sge": "slt"}
+
+_HIDDEN = float("-inf")
 
 _LARGEST = 1 << 30
 """The largest constant that is taken: with a few indices below it, nothing leaves 32 bits."""
@@ -30,15 +34,13 @@ class Until:
 def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
     """Dims N and what an operator keeps of them: it gives -inf wherever n > r + offset.
 
-    An offset below 0 is given as 0, which is true as well and leaves something of every row.
+    (Or NaN, where it adds -inf to an element that is infinite or NaN.) An offset below 0 is given as 0, which
+    is true as well and leaves something of every row.
     """
-    chosen = op.yield_op.arguments[0].owner
-    if not isinstance(chosen, arith.SelectOp) or constant_of(chosen.rhs) != float("-inf"):
-        return {}
     found: dict[str, Until] = {}
-    for condition in _conditions(chosen.cond):
-        side = _SIDES.get(arith.CMPI_COMPARISON_OPERATIONS[condition.predicate.value.data])
-        left, right = _linear_form(condition.lhs), _linear_form(condition.rhs)
+    for predicate, lhs, rhs in _kept(op.yield_op.arguments[0]):
+        side = _SIDES.get(predicate)
+        left, right = _linear_form(lhs), _linear_form(rhs)
         if side is None or left is None or right is None:
             continue
         sign, strict = side
@@ -55,13 +57,47 @@ def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
     return found
 
 
-def _conditions(value: SSAValue) -> Iterator[arith.CmpiOp]:
-    """The comparisons all of which hold where a condition does."""
-    if isinstance(value.owner, arith.CmpiOp):
-        yield value.owner
-    elif isinstance(value.owner, arith.AndIOp):
-        yield from _conditions(value.owner.lhs)
-        yield from _conditions(value.owner.rhs)
+_Comparison = tuple[str, SSAValue, SSAValue]
+
+
+def _kept(value: SSAValue) -> Iterator[_Comparison]:
+    """The comparisons that hold wherever a scalar is anything but -inf: one is chosen, or -inf is added."""
+    match value.owner:
+        case arith.SelectOp() as chosen if constant_of(chosen.rhs) == _HIDDEN:
+            yield from _comparisons(chosen.cond, True)
+        case arith.SelectOp() as chosen if constant_of(chosen.lhs) == _HIDDEN:
+            yield from _comparisons(chosen.cond, False)
+        case arith.AddfOp(lhs=lhs, rhs=rhs):
+            yield from _kept(lhs)
+            yield from _kept(rhs)
+        case _:
+            pass
+
+
+def _comparisons(value: SSAValue, holds: bool) -> Iterator[_Comparison]:
+    """The comparisons all of which hold where a condition does, or where it does not."""
+    match value.owner:
+        case arith.CmpiOp(lhs=lhs, rhs=rhs) as op:
+            predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+            yield predicate if holds else _OPPOSITES.get(predicate, ""), lhs, rhs
+        case arith.AndIOp(lhs=lhs, rhs=rhs) if holds:
+            yield from _comparisons(lhs, holds)
+            yield from _comparisons(rhs, holds)
+        case arith.OrIOp(lhs=lhs, rhs=rhs) if not holds:
+            yield from _comparisons(lhs, holds)
+            yield from _comparisons(rhs, holds)
+        case arith.XOrIOp(lhs=lhs, rhs=rhs) if _is_true(rhs):
+            yield from _comparisons(lhs, not holds)
+        case _:
+            pass
+
+
+def _is_true(value: SSAValue) -> bool:
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr() as number):
+            return number.type == i1 and number.value.data != 0
+        case _:
+            return False
 
 
 def _linear_form(value: SSAValue) -> Mapping[str | None, int] | None:

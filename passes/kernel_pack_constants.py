@@ -20,6 +20,8 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     f32,
+    f64,
+    i32,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
@@ -32,6 +34,9 @@ from .rules.constant_prologue import CONSTANT
 ROWS = 6
 """Rows of a register tile: as many as the micro-kernels of the targets have room for beside the lanes."""
 
+PAIR = 2
+"""How many products of bf16 an instruction adds to one sum."""
+
 PANEL = 128
 """Bytes of a group, or of f32's where 16-bit floats are kept: two vectors of the widest kind."""
 
@@ -41,8 +46,9 @@ class KernelPackConstantsPass(ModulePass):
     """Give constant right operands of contractions the layout that they are read in.
 
     Kernels that run once do it. Constant are arguments with the attribute `bb.constant`, and what launches
-    with `bb.once` make of them. With rows in lanes, 16-bit floats become f32 on the way, unless the
-    contraction may multiply bf16 as it is; where few rows make it as fast as memory, they stay as they are.
+    with `bb.once` make of them. With rows in lanes, 16-bit floats become f32 on the way, unless all
+    contractions may multiply bf16 as it is: that lies in pairs along k. Where few rows make a contraction as
+    fast as memory, 16-bit floats stay as they are.
     """
 
     name = "kernel-pack-constants"
@@ -151,23 +157,33 @@ def _layout_for(called: kernel.FuncOp, argument: BlockArgument[Attribute]) -> ke
         return None
     if not isinstance(element, Float64Type | Float32Type | BFloat16Type | Float16Type):
         return None
+    depth = 1
     if kernel.Lanes.Rows in lanes:
-        if any(_multiplies_in_bf16(cursor) for cursor in cursors):
+        in_bf16 = isinstance(element, BFloat16Type) and all(_multiplies_in_bf16(cursor) for cursor in cursors)
+        if in_bf16 and _computes_in_double(called):
             return None
-        group, element = ROWS, element if isinstance(element, Float64Type) else f32
+        group, depth = ROWS, PAIR if in_bf16 else 1
+        element = element if in_bf16 or isinstance(element, Float64Type) else f32
     else:
         group = PANEL // (8 if isinstance(element, Float64Type) else 4)
     if rows < group:
         return None
     extents = dict(zip((axis[0] for axis in first.axis_dims), type.shape, strict=True))
-    layout = kernel.PackedAttr(rows, columns, group)
+    layout = kernel.PackedAttr(rows, columns, group, depth)
     return kernel.ArrayType([extents[name].data for name in item.dims], element, layout)
 
 
 def _multiplies_in_bf16(cursor: kernel.CursorOp) -> bool:
-    """Whether a contraction takes the block as it is, in bf16, and pairs its elements for itself."""
+    """Whether all contractions that take the block may multiply in bf16."""
     users = [use.operation for use in cursor.result.uses]
-    return any(isinstance(op, kernel.ContractOp) and isinstance(op.multiply, BFloat16Type) for op in users)
+    return all(isinstance(op, kernel.ContractOp) and isinstance(op.multiply, BFloat16Type) for op in users)
+
+
+def _computes_in_double(called: kernel.FuncOp) -> bool:
+    """Whether a kernel has tiles that f32 would round: it then multiplies nothing in bf16."""
+    return any(
+        isinstance(op, kernel.TileOp) and op.result.type.element_type in (f64, i32) for op in called.walk()
+    )
 
 
 def _is_block_of_matrix(cursor: kernel.CursorOp) -> bool:

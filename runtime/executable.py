@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -22,17 +22,19 @@ from ..lowering.fusion_records import run_with_records
 from ..lowering.levels import TO_KERNELS, check_kernels, remaining_passes
 from ..lowering.pipelines import PassPipeline
 from ..lowering.programs import parse
-from ..passes.rules.constant_prologue import CONSTANT
 from ..passes.trace import Record
 from ..passes.traffic_report import FunctionTraffic, traffic_of_module
 from .array_interpreter import Callback, evaluate_array_op
 from .arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
 from .block_interpreter import Counts
 from .call_plan import CallPlans, Launched, Notes, result_array
+from .constants import declare_constants, declared_constants
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
 from .memory import allocate, allocate_on_large_pages
+from .profile import Profile, profile_of
+from .profiler import Profiler
 from .scalar_semantics import Array, numpy_dtype
 from .settings import byte_count, setting
 from .shared_objects import compile_shared_object, load_shared_object, native_directory
@@ -59,6 +61,8 @@ class CompileOptions:
     use_cache: bool = True
     counting: bool = False
     """Whether the kernels count what they load and store; see `KernelLibrary.counts`."""
+    profiling: bool = False
+    """Whether the kernels tell where their time goes; see `KernelLibrary.profiler`."""
 
 
 class KernelLibrary:
@@ -82,7 +86,9 @@ class KernelLibrary:
         if options.pipeline is not None:
             check_kernels(self.module, self.passes, "cpu")
         kernels = kernel.kernels_of(self.module)
-        self.source = emit_cpp(kernels, counting=options.counting)
+        self.source = emit_cpp(kernels, counting=options.counting, profiling=options.profiling)
+        self.profiler: Profiler | None = None
+        """With the option `profiling`, what watches the kernels."""
         self.path: Path | None = None
         self.entries: dict[str, Any] = {}
         if not kernels or not build:
@@ -91,6 +97,7 @@ class KernelLibrary:
             self.source,
             name=options.entry or "program",
             native=sorted(native_directory().glob("*.cpp")),
+            defines={"BB_PROFILE": 1} if options.profiling else None,
             sanitize=options.sanitize,
             use_cache=options.use_cache,
         )
@@ -101,6 +108,9 @@ class KernelLibrary:
             entry.restype = ctypes.c_int
             entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
             self.entries[name] = entry
+        if options.profiling:
+            self.profiler = Profiler(loaded, kernels)
+            self.entries = {name: self.profiler.watched(name, entry) for name, entry in self.entries.items()}
         if setting(STREAM_VARIABLE) is not None:
             self.stream_from(byte_count(STREAM_VARIABLE, 0))
 
@@ -184,6 +194,11 @@ class Executable:
         self._calls = CallPlans({}, {})
 
     @property
+    def use_cache(self) -> bool:
+        """Whether what is compiled is kept in the user's cache."""
+        return self._options.use_cache
+
+    @property
     def source(self) -> str:
         """The C++ source of the kernels."""
         return self.library.source
@@ -213,6 +228,23 @@ class Executable:
         return tuple(
             record for records in found.values() for record in records if record["function"] == wanted
         )
+
+    @cached_property
+    def watched(self) -> Executable:
+        """The same program, with kernels that tell where their time goes. Only `profile` may call it."""
+        return Executable(parse(self._text), replace(self._options, profiling=True), self._callbacks)
+
+    def profile(
+        self, *arrays: object, threads: int | None = None, runs: int | None = None, **named: object
+    ) -> Profile:
+        """Where the time of a call with these arrays goes: a second build of the kernels, which tells, is run
+        beside this one, each at least `runs` times (default: 20, and half a second). No other thread should
+        be busy meanwhile.
+
+        Raises what calls raise, HostCompilerError, and InputError for a program that has no kernels.
+        """
+        given = self._given(arrays, named)
+        return profile_of(self, self, self.watched, given, self._views(given), thread_count(threads), runs)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self._text, self._options, self._callbacks)
@@ -346,6 +378,20 @@ class Prepared:
         """Run the program on the arguments that are not bound. Raises InputError and MemoryError."""
         given = self.executable._given(arrays, named, self._names)  # pyright: ignore[reportPrivateUsage]
         return self.executable._run(self._calls, given, self._bound, self._known, out, threads)  # pyright: ignore[reportPrivateUsage]
+
+    def profile(
+        self, *arrays: object, threads: int | None = None, runs: int | None = None, **named: object
+    ) -> Profile:
+        """As `Executable.profile`, for the arguments that are not bound."""
+        given = self.executable._given(arrays, named, self._names)  # pyright: ignore[reportPrivateUsage]
+        own, other = self.executable, self.executable.watched
+        pairs = zip(own.function.body.block.args, other.function.body.block.args, strict=True)
+        bound: dict[SSAValue, ArrayView] = {
+            there: self._bound[here] for here, there in pairs if here in self._bound
+        }
+        count = thread_count(threads)
+        views = {**self._bound, **own._views(given)}  # pyright: ignore[reportPrivateUsage]
+        return profile_of(own, self, Prepared(other, bound, count), given, views, count, runs)
 
 
 def _restore(text: str, options: CompileOptions, callbacks: dict[str, Callback]) -> Executable:
@@ -534,28 +580,6 @@ def compile_program(
         program = program.clone()
         declare_constants(select_function(program, entry), constants)
     return Executable(program, CompileOptions(entry, pipeline, (), use_cache), callbacks)
-
-
-def declared_constants(function: FuncOp) -> frozenset[str]:
-    """The names of the arguments of a function that are declared constant."""
-    if function.arg_attrs is None:
-        return frozenset()
-    arguments = zip(arguments_of(function), function.arg_attrs, strict=True)
-    return frozenset(argument.name for argument, attributes in arguments if CONSTANT in attributes.data)
-
-
-def declare_constants(function: FuncOp, names: Sequence[str]) -> None:
-    """Declare arguments of a function constant. Raises InputError for a name that none has."""
-    known = [argument.name for argument in arguments_of(function)]
-    for name in names:
-        if name not in known:
-            listed = ", ".join(known) or "none"
-            raise InputError(f"'{function.sym_name.data}' has no argument '{name}'; there are: {listed}")
-    old = [DictionaryAttr({})] * len(known) if function.arg_attrs is None else list(function.arg_attrs)
-    function.arg_attrs = ArrayAttr(
-        DictionaryAttr({**attributes.data, CONSTANT: UnitAttr()}) if name in names else attributes
-        for name, attributes in zip(known, old, strict=True)
-    )
 
 
 def compile_all(

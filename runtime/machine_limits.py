@@ -33,6 +33,9 @@ SOURCE = """\
 #include <memory>
 #include <sys/mman.h>
 #include <vector>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 namespace {
 using Clock = std::chrono::steady_clock;
@@ -79,6 +82,27 @@ double peak(int threads) {
   });
 }
 
+#ifdef __AVX512BF16__
+// Products of pairs of bfloat16, added to float: 32 multiply-adds an instruction.
+double peak_bfloat16(int threads) {
+  constexpr int chains = 12;
+  constexpr bb::idx steps = 50000;
+  return best_rate(threads, 2.0 * 32 * chains * steps, [](bb::idx task) {
+    __m512 acc[chains];
+    for (int i = 0; i < chains; i++) acc[i] = _mm512_set1_ps(float(i + task));
+    const auto a = (__m512bh)_mm512_set1_epi16(0x3f80), b = (__m512bh)_mm512_set1_epi16(0x3c00);
+    for (bb::idx step = 0; step < steps; step++) {
+#pragma GCC unroll 12
+      for (int i = 0; i < chains; i++) acc[i] = _mm512_dpbf16_ps(acc[i], a, b);
+    }
+    for (int i = 1; i < chains; i++) acc[0] = _mm512_add_ps(acc[0], acc[i]);
+    if (_mm512_reduce_add_ps(acc[0]) == -1.0f) sink = 1;
+  });
+}
+#else
+double peak_bfloat16(int) { return 0; }
+#endif
+
 // Reads of as many bytes, each thread its own part, over and over; in bytes per second. 0: no memory.
 double bandwidth(bb::idx bytes, int threads) {
   const bb::idx part = bytes / threads / 1024 * 256;  // floats
@@ -106,6 +130,7 @@ double bandwidth(bb::idx bytes, int threads) {
 
 extern "C" BB_EXPORT double bbk_peak_float(int threads) { return peak<float>(threads); }
 extern "C" BB_EXPORT double bbk_peak_double(int threads) { return peak<double>(threads); }
+extern "C" BB_EXPORT double bbk_peak_bfloat16(int threads) { return peak_bfloat16(threads); }
 extern "C" BB_EXPORT double bbk_bandwidth(bb::idx bytes, int threads) {
   return bandwidth(bytes, threads);
 }
@@ -117,13 +142,21 @@ class MachineLimits:
     """The best of a machine with some number of threads: flops and bytes per second.
 
     `peak_float` and `peak_double` count a multiply-add as two. `bandwidths` has the speed of reading as many
-    bytes again and again, by their number.
+    bytes again and again, by their number. `peak_bfloat16` is that of AVX512-BF16, 0 where there is none;
+    that of AMX is not measured.
     """
 
     threads: int
     peak_float: float
     peak_double: float
     bandwidths: tuple[tuple[int, float], ...]
+    peak_bfloat16: float = 0.0
+
+    def peak(self, type: str) -> float:
+        """Flops per second of multiply-adds in f32, f64 or bf16, which without an instruction is f32."""
+        if type == "f64":
+            return self.peak_double
+        return max(self.peak_float, self.peak_bfloat16) if type == "bf16" else self.peak_float
 
     def bandwidth(self, bytes: int) -> float:
         """Bytes per second where a program touches as many bytes: those of the caches that hold them."""
@@ -152,7 +185,7 @@ def machine_limits(threads: int, use_cache: bool = True) -> MachineLimits:
 
 def _measured(threads: int, use_cache: bool) -> MachineLimits:
     library = load_shared_object(compile_shared_object(SOURCE, name="machine limits", use_cache=use_cache))
-    for name in ("bbk_peak_float", "bbk_peak_double"):
+    for name in ("bbk_peak_float", "bbk_peak_double", "bbk_peak_bfloat16"):
         getattr(library, name).argtypes = [ctypes.c_int]
         getattr(library, name).restype = ctypes.c_double
     library.bbk_bandwidth.argtypes = [ctypes.c_int64, ctypes.c_int]
@@ -163,6 +196,7 @@ def _measured(threads: int, use_cache: bool) -> MachineLimits:
         float(library.bbk_peak_float(threads)),
         float(library.bbk_peak_double(threads)),
         tuple((size, speed) for size, speed in speeds if speed > 0),
+        float(library.bbk_peak_bfloat16(threads)),
     )
 
 
@@ -176,6 +210,7 @@ def _read(path: Path, threads: int) -> MachineLimits | None:
             float(cast(float, record["peak_float"])),
             float(cast(float, record["peak_double"])),
             tuple((int(size), float(speed)) for size, speed in pairs),
+            float(cast(float, record["peak_bfloat16"])),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import sys
 import warnings
@@ -37,13 +38,16 @@ from ..runtime.inputs import (
     result_names,
 )
 from ..runtime.interpreter import InputError, Run, interpret, public_functions, select_function
+from ..runtime.profile import Profile
+from ..runtime.profile_report import report
 from ..runtime.scalar_semantics import BFLOAT16, Array
 from ..runtime.settings import SettingError
 from ..runtime.tolerances import BOUNDS, compare, narrowest_float
 from .benchmark import Measurement
 from .common import ArgumentParser, assignment, message_for, positive, print_error, sizes
 from .compiled import Compiled, check_options, source_of
-from .files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout
+from .files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout, write_text
+from .roofline import draw_roofline
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -104,6 +108,7 @@ class _Session:
         self.blocks = sizes(options.block, "--block")
         self.extents = sizes(options.extent, "--extent")
         self.compiled: Compiled | None = None
+        self.profiles: list[Profile] = []
 
     def run(self, module: ModuleOp) -> int:
         given = module.clone()
@@ -133,6 +138,7 @@ class _Session:
             timed[:] = self.compiled.measure([(case.name, case.arrays) for case in cases])
         for case, measurement in zip(cases, timed, strict=True):
             failed += self._execute(module, given, case, measurement)
+        self._write_profiles()
         for result in failed:
             _complain(f"{result} is further from the float64 reference than its bound allows")
         return int(bool(failed))
@@ -219,11 +225,27 @@ class _Session:
             lines += checked
         if measurement is not None:
             lines += measurement.lines()
+        if self.options.profile and self.compiled is not None:
+            lines += self._profile(self.compiled, case)
         write_stdout("\n".join(lines) + "\n")
         if self.options.output is not None:
             for name, array in zip(names, run.results, strict=True):
                 _save(self.options.output, case.name, name, array)
         return failed
+
+    def _profile(self, compiled: Compiled, case: _Case) -> list[str]:
+        profile = compiled.profile(case.name, case.arrays)
+        if profile is None:
+            return ["  profile: there are no kernels, all of it stays on whole arrays"]
+        self.profiles.append(profile)
+        return [f"  {line}" for line in report(profile, color=sys.stdout.isatty()).splitlines()]
+
+    def _write_profiles(self) -> None:
+        if self.options.profile_json is not None:
+            record = {"profiles": [profile.record() for profile in self.profiles]}
+            write_text(self.options.profile_json, json.dumps(record, indent=2) + "\n")
+        if self.options.roofline is not None:
+            draw_roofline(self.profiles, self.options.roofline)
 
     def _check(
         self, given: ModuleOp, case: _Case, run: Run, names: Sequence[str]
@@ -390,6 +412,17 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--bench",
         action="store_true",
         help="cpu: time the functions, and compare with what the machine can do at best",
+    )
+    add(
+        "--profile",
+        action="store_true",
+        help="cpu: show where the time of the functions goes, by kernel, kind of work and statement",
+    )
+    add("--profile-json", metavar="FILE", help="cpu: write the profile as JSON")
+    add(
+        "--roofline",
+        metavar="FILE",
+        help="cpu: draw the profile under the machine's roof (.png, .svg or .pdf)",
     )
     add(
         "--threads", metavar="N", type=positive, help="cpu: how many threads (default: BB_NUM_THREADS or all)"

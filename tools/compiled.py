@@ -19,15 +19,22 @@ from ..runtime.executable import (
     compile_program,
 )
 from ..runtime.machine_limits import machine_limits
+from ..runtime.profile import Profile
 from ..runtime.scalar_semantics import Array
 from ..runtime.threads import thread_count
+from ..runtime.timing import interleaved
 from ..runtime.work import needs_double, work_of
-from .benchmark import Measurement, interleaved
+from .benchmark import Measurement
 from .files import ToolError
+from .roofline import check_plot
 
 INTERPRETER_ONLY = ("block", "block_size", "float64")
-CPU_ONLY = ("source", "bench", "threads", "no_cache")
-NOT_WITH_SOURCE = ("input", "random", "extent", "check", "bench", "threads", "output", "no_cache")
+CPU_ONLY = ("source", "bench", "profile", "profile_json", "roofline", "threads", "no_cache")
+NOT_WITH_SOURCE = (
+    *("input", "random", "extent", "check", "bench", "profile", "profile_json", "roofline"),
+    *("threads", "output", "no_cache"),
+)
+ONLY_WITH_PROFILE = ("profile_json", "roofline")
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -43,6 +50,11 @@ def check_options(options: argparse.Namespace) -> None:
             raise ToolError(
                 f"--source prints the source and runs nothing: {_option(name)} has no meaning with it"
             )
+    for name in ONLY_WITH_PROFILE if not options.profile else ():
+        if _given(options, name):
+            raise ToolError(f"{_option(name)} writes a profile, so it needs --profile")
+    if options.roofline is not None:
+        check_plot(options.roofline)
 
 
 def _given(options: argparse.Namespace, name: str) -> bool:
@@ -85,6 +97,13 @@ class Compiled:
         """The results of a function. Raises InputError."""
         found = self.executables[name](*arrays, threads=self.threads)
         return list(found) if isinstance(found, tuple) else [found]
+
+    def profile(self, name: str, arrays: Sequence[Array]) -> Profile | None:
+        """Where the time of a function's calls goes; None where it has no kernels."""
+        executable = self.executables[name]
+        if not any(isinstance(op, kernel.LaunchOp) for op in executable.function.body.block.ops):
+            return None
+        return executable.profile(*arrays, threads=self.threads)
 
     def measure(self, cases: Sequence[tuple[str, Sequence[Array]]]) -> list[Measurement]:
         """The times of functions on their arrays; they take turns, and write to the same arrays always."""

@@ -16,8 +16,8 @@ from ..runtime.compile_errors import HostCompilerError
 from ..runtime.executable import Executable, compile_program
 from ..runtime.scalar_semantics import Array
 from ..runtime.threads import thread_count
+from ..runtime.timing import interleaved
 from ..runtime.tolerances import BOUNDS, compare
-from .benchmark import interleaved
 from .docs.small_examples import example_module, resized
 
 

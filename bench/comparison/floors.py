@@ -85,24 +85,6 @@ extern "C" BB_EXPORT double bbk_joint_copy(bb::idx bytes, int threads) {
 }
 #endif
 
-#ifdef __AVX512BF16__
-// Products of pairs of bfloat16, added to float32: 32 multiply-adds an instruction.
-extern "C" BB_EXPORT double bbk_peak_bfloat16(int threads) {
-  constexpr int chains = 12;
-  constexpr bb::idx steps = 50000;
-  return best_rate(threads, 2.0 * 32 * chains * steps, [](bb::idx task) {
-    __m512 acc[chains];
-    for (int i = 0; i < chains; i++) acc[i] = _mm512_set1_ps(float(i + task));
-    const auto a = (__m512bh)_mm512_set1_epi16(0x3f80), b = (__m512bh)_mm512_set1_epi16(0x3c00);
-    for (bb::idx step = 0; step < steps; step++) {
-#pragma GCC unroll 12
-      for (int i = 0; i < chains; i++) acc[i] = _mm512_dpbf16_ps(acc[i], a, b);
-    }
-    for (int i = 1; i < chains; i++) acc[0] = _mm512_add_ps(acc[0], acc[i]);
-    if (_mm512_reduce_add_ps(acc[0]) == -1.0f) sink = 1;
-  });
-}
-#endif
 """
 )
 

@@ -68,18 +68,23 @@ class PackedAttr(ParametrizedAttribute):
     Blocks of 256 x 128 elements follow each other in row-major order. In a block the rows go in groups of 6;
     each group is contiguous, k after k: element (r, k) of a block is at ((r / 6) * 128 + k) * 6 + r % 6. What
     is missing at the ends of R, K and the last group is zero.
+
+    `by 6 x 2` puts 2 elements of a row side by side, as instructions that sum products of pairs take them:
+    with a depth d of 2 and D = 128 / d, rounded up, element (r, k) is at
+    (((r / 6) * D + k / d) * 6 + r % 6) * d + k % d.
     """
 
     name = "kernel.packed"
     rows: IntAttr = param_def()
     columns: IntAttr = param_def()
     group: IntAttr = param_def()
+    depth: IntAttr = param_def()
 
-    def __init__(self, rows: int, columns: int, group: int):
-        super().__init__(IntAttr(rows), IntAttr(columns), IntAttr(group))
+    def __init__(self, rows: int, columns: int, group: int, depth: int = 1):
+        super().__init__(IntAttr(rows), IntAttr(columns), IntAttr(group), IntAttr(depth))
 
     def verify(self) -> None:
-        if min(self.rows.data, self.columns.data, self.group.data) < 1:
+        if min(size.data for size in (self.rows, self.columns, self.group, self.depth)) < 1:
             raise VerifyException(f"{self.name}: expected positive sizes of blocks and groups")
 
     @property
@@ -88,10 +93,15 @@ class PackedAttr(ParametrizedAttribute):
         return self.rows.data, self.columns.data
 
     @property
+    def elements_of_group(self) -> int:
+        """How many elements a group of rows of a block takes."""
+        depth = self.depth.data
+        return self.group.data * -(-self.columns.data // depth) * depth
+
+    @property
     def elements_of_block(self) -> int:
         """How many elements a block takes."""
-        rows, columns = self.block
-        return -(-rows // self.group.data) * self.group.data * columns
+        return -(-self.rows.data // self.group.data) * self.elements_of_group
 
     def elements(self, shape: Sequence[int]) -> int:
         """How many elements a matrix of that shape takes."""
@@ -105,15 +115,18 @@ class PackedAttr(ParametrizedAttribute):
                 parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False)
             )
             parser.parse_keyword("by")
-            group = parser.parse_integer(allow_boolean=False)
+            group, depth = parser.parse_integer(allow_boolean=False), 1
+            if parser.parse_optional_keyword("x") is not None:
+                depth = parser.parse_integer(allow_boolean=False)
         if len(block) != 2:
             parser.raise_error(f"expected rows and columns of a block, got {len(block)} numbers")
-        return [IntAttr(number) for number in (*block, group)]
+        return [IntAttr(number) for number in (*block, group, depth)]
 
     def print_parameters(self, printer: Printer) -> None:
         rows, columns = self.block
+        depth = f" x {self.depth.data}" if self.depth.data != 1 else ""
         with printer.in_angle_brackets():
-            printer.print_string(f"[{rows}, {columns}] by {self.group.data}")
+            printer.print_string(f"[{rows}, {columns}] by {self.group.data}{depth}")
 
 
 @irdl_attr_definition

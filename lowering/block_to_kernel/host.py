@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, UnitAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
@@ -21,6 +21,7 @@ from ..precision import computes_in_double
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place
 from .products import Products
+from .segments import is_host, segments
 
 Axes = tuple[tuple[str, ...], ...]
 
@@ -124,38 +125,6 @@ def _copy_nest(source: SSAValue, nest: Sequence[str]) -> list[Operation]:
     return [block.MapOp(nest[0], [source], [Kind.Stack], Region(body))]
 
 
-def _is_host(op: Operation) -> bool:
-    """Whether an operation stays outside kernels: views, and operations on arrays."""
-    return isinstance(op, block.PartitionOp | block.AssembleOp | ReturnOp) or not op.name.startswith("block.")
-
-
-def _segments(body: Block) -> list[list[Operation]]:
-    """The operations of a function in groups that one kernel each computes, in order.
-
-    A nest is a group of its own, unless a local item goes from one group to another: then they are one, with
-    all that stands between.
-    """
-    groups: list[list[Operation]] = []
-    group_of: dict[Operation, int] = {}
-    for op in body.ops:
-        first = len(groups)
-        if not _is_host(op):
-            for value in {operand for inner in op.walk() for operand in inner.operands}:
-                if (
-                    isinstance(value.owner, Operation)
-                    and value.owner in group_of
-                    and block.is_local(value.type)
-                ):
-                    first = min(first, group_of[value.owner])
-        merged = [each for group in groups[first:] for each in group]
-        if any(_is_host(each) and not isinstance(each, block.ViewOp) for each in merged):
-            raise OpError(op, "uses a local item across an operation on arrays; a kernel cannot be cut there")
-        groups[first:] = [[*merged, op]]
-        for each in groups[first]:
-            group_of[each] = first
-    return groups
-
-
 @dataclass
 class _HostLowering:
     function: FuncOp
@@ -174,8 +143,8 @@ class _HostLowering:
             replacement.name_hint, replacement.location = argument.name_hint, argument.location
             self.values[argument] = replacement
         self.function.body.add_block(new)
-        for group in _segments(old):
-            if len(group) == 1 and _is_host(group[0]):
+        for group in segments(old):
+            if len(group) == 1 and is_host(group[0]):
                 self._host(group[0], new)
             else:
                 self._kernel(group, new)
@@ -192,15 +161,8 @@ class _HostLowering:
                 body.add_op(clone)
                 self.values.update(zip(op.results, clone.results, strict=True))
 
-    def _kernel(self, group: Sequence[Operation], body: Block) -> None:
-        ops = [op for op in group if not isinstance(op, block.ViewOp)]
-        views = [op for op in group if isinstance(op, block.ViewOp)]
-        for view in views:
-            if isinstance(view, block.PartitionOp):
-                if view.tensor not in self.values:
-                    raise OpError(view, "looks into a tensor that the same kernel makes")
-                self._host(view, body)
-        results = self._results(ops, views)
+    def _kernel(self, ops: Sequence[Operation], body: Block) -> None:
+        results = self._results(ops)
         inputs = self._inputs(ops)
         kernel_inputs = list(dict.fromkeys(self.stored[value].tensor for value in inputs))
         types: list[Attribute] = [self._tensor_type(value, axes) for value, axes in results]
@@ -234,9 +196,6 @@ class _HostLowering:
         for (value, axes), result in zip(results, launch.results_, strict=True):
             result.name_hint = self._hint(value)
             self.stored[value] = _Stored(result, axes)
-        for view in views:
-            if isinstance(view, block.AssembleOp):
-                self._host(view, body)
 
     def _fill(self, entry: Block, ops: Sequence[Operation], places: dict[SSAValue, list[Place]]) -> None:
         """Write the body of a kernel: the parallel loops, and what one of their iterations does."""
@@ -265,9 +224,7 @@ class _HostLowering:
         )
         lowering.lower([*prefix, *inner], body)
 
-    def _results(
-        self, ops: Sequence[Operation], views: Sequence[block.ViewOp]
-    ) -> list[tuple[SSAValue, Axes]]:
+    def _results(self, ops: Sequence[Operation]) -> list[tuple[SSAValue, Axes]]:
         """The lists that a group makes and somebody else reads, with the axes of their arrays."""
         own = {each for op in ops for each in op.walk()}
         found: list[tuple[SSAValue, Axes]] = []

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...dialects import kernel
-from .kernels import KernelEmitter, dims_in_order, entry_name
+from xdsl.ir import Operation
 
-__all__ = ["dims_in_order", "emit_cpp", "entry_name"]
+from ...dialects import kernel
+from .kernels import KernelEmitter, dims_in_order, entry_name, kernel_computes_in_double
+from .probes import Category, Statement, probed
+
+__all__ = ["Category", "Statement", "dims_in_order", "emit_cpp", "entry_name", "statements_of"]
 
 _PREAMBLE = """\
 #include <bb/cpu.hpp>
@@ -20,14 +23,31 @@ _COUNTING = """\
 """
 
 
-def emit_cpp(kernels: Iterable[kernel.FuncOp], *, counting: bool = False) -> str:
+def emit_cpp(kernels: Iterable[kernel.FuncOp], *, counting: bool = False, profiling: bool = False) -> str:
     """One C++ source with a function for each kernel. Raises OpError for what has no form on a CPU.
 
     Each function takes the kernel's arrays in order (pointers, and strides in elements), the extents of its
     dims in the order of `dims_in_order`, and the number of threads; it returns 0, or 1 when memory runs out.
     With `counting` they count what they move between arrays and tiles, and `bbk_take_counts` gives and resets
-    the numbers of loads and stores and of the bytes loaded and stored.
+    the numbers of loads and stores and of the bytes loaded and stored. With `profiling` the source is one to
+    compile with BB_PROFILE: lines that start with `bb::profile::` are added in front of the statements that
+    `statements_of` lists, which have their places in that list as numbers.
     """
+    kernels = list(kernels)
     preamble = f"{_COUNTING}{_PREAMBLE}" if counting else _PREAMBLE
-    sources = [KernelEmitter(function, counting=counting).source() for function in kernels]
+    numbers: dict[Operation, int] = {}
+    if profiling:
+        timed = [op for function in kernels for op in probed(function)]
+        numbers = {op: number for number, op in enumerate(timed)}
+        preamble += f"BB_STATEMENTS({len(numbers)})\n"
+    sources = [KernelEmitter(function, counting=counting, numbers=numbers).source() for function in kernels]
     return "\n".join([preamble, *sources])
+
+
+def statements_of(kernels: Iterable[kernel.FuncOp]) -> list[Statement]:
+    """What a profile of kernels tells apart, in the order of their source. Raises OpError as `emit_cpp`."""
+    return [
+        statement
+        for function in kernels
+        for statement in probed(function, kernel_computes_in_double(function)).values()
+    ]

@@ -14,6 +14,8 @@ from ...dialects.kernel.sizes import buffer_elements
 from ..precision import computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .names import Names
+from .pairs import buffers_of_pairs
+from .probes import Probes
 from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place
 from .scalars import number
 from .stages import Stages, single_stage, stages_of
@@ -23,6 +25,8 @@ from .windows import (
     DimNames,
     Plane,
     Window,
+    dims_of,
+    element_of,
     name_dims,
     plane_size,
     storage_type,
@@ -60,18 +64,29 @@ class KernelEmitter:
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
     double: bool = False
     counting: bool = False
+    numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
+    """Of the statements that a profile tells apart; empty for none."""
+    pairs: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Buffers of pairs of bf16."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
     """Loops of which a stage does its share of the iterations."""
 
+    @property
+    def probes(self) -> Probes:
+        return Probes(self.numbers, self.dims)
+
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
-        self.double = _computes_in_double(self.function)
+        self.double = kernel_computes_in_double(self.function)
+        self.pairs = set() if self.double else buffers_of_pairs(self.function)
+        launch = [f"  {line}" for line in self.probes.launch(self.names)]
         self.dims = name_dims(self.names, block.parse_dims(self.function.attributes[block.DIMS]))
         lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
         lines.append(
             f'extern "C" BB_EXPORT int {entry_name(self.function.sym_name.data)}'
             "(const bb::Array* arrays, const bb::idx* extents, int threads) {"
         )
+        lines += launch
         type = "double" if self.double else "float"
         lines.append(f"  using T = {type};")
         lines.append("  using V = bb::vec<T>;")
@@ -179,7 +194,7 @@ class KernelEmitter:
                 # A window is nothing but a place, and other stages look through it as well.
                 (windows if line.startswith("auto* const ") else inner).append(line)
             if stage % 2 and stage + 1 < len(stages.ops):
-                inner.append("piece.spread();")
+                inner += [*self.probes.after_all(), "piece.spread();"]
             bodies += [f"if (piece.runs({stage})) {{", *(f"  {line}" for line in inner), "}"]
         return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
@@ -247,7 +262,9 @@ class KernelEmitter:
         """The bytes of a buffer, where its extents are known."""
         dims = {name: dim.declared for name, dim in self.dims.items()}
         elements = buffer_elements(op, dims, lambda name: dims[name].static_extent)
-        return None if elements is None else elements * (8 if self.double else 4)
+        if elements is None:
+            return None
+        return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
 
     def _far(self, op: Operation) -> bool | None:
         """Whether an operation makes a buffer that lies in global memory; None where that turns out when the
@@ -284,6 +301,8 @@ class KernelEmitter:
                 lengths.append(dim.extent)
         if lengths:
             lengths[-1] = f"bb::plane_ld<T>({lengths[-1]})"
+        if op.result in self.pairs:
+            lengths[0] = f"bb::ceil_div({lengths[0]}, 2)"
         strides = [" * ".join(lengths[axis + 1 :]) or "1" for axis in range(len(lengths))]
         return strides, " * ".join(lengths) or "1"
 
@@ -301,6 +320,8 @@ class KernelEmitter:
             if written and comment and comment != last and not isinstance(op, kernel.ForOp):
                 lines.append(comment)
                 last = comment
+            if written:
+                lines += self.probes.before(op, self.windows)
             lines += written
         return lines
 
@@ -364,7 +385,7 @@ class KernelEmitter:
     # Moves
 
     def _cursor(self, op: kernel.CursorOp) -> list[str]:
-        window = window_of(op, self.arrays[op.array], self.dims)
+        window = window_of(op, self.arrays[op.array], self.dims, pairs=op.array in self.pairs)
         name = self.names.claim(op.result.name_hint or "block")
         self.windows[op.result] = Window(name, window.strides, window.widths, window.packed)
         lines = [f"auto* const {name} = {window.pointer};"]
@@ -415,7 +436,7 @@ class KernelEmitter:
         plane, window = self.planes[op.source], self.windows[op.target]
         if op.in_place is not None:
             return [finish(plane, window, self._past(op))]
-        element = self._element_of(op.target)
+        element = element_of(op.target)
         if window.packed is not None:
             return self._pack(op, plane, window, window.packed)
         if not plane.type.dims:
@@ -425,6 +446,11 @@ class KernelEmitter:
             return [f"bb::store_vector<T>({window.pointer}, {stride}, {plane.pointer}, {width});"]
         outer, lanes = ordered(plane.type, window.widths)
         by_outer, by_lane = ordered(plane.type, window.strides)
+        if isinstance(op.target.owner, kernel.CursorOp) and op.target.owner.array in self.pairs:
+            return [
+                f"bb::store_pairs<T>({window.pointer}, {by_outer}, {plane.pointer}, {plane.stride}, "
+                f"{outer}, {lanes});"
+            ]
         function, past = (
             ("stream_plane", f", {self._past(op)}") if op.stream is not None else ("store_plane", "")
         )
@@ -433,21 +459,16 @@ class KernelEmitter:
             f"{plane.pointer}, {plane.stride}, {outer}, {lanes}{past});"
         ]
 
-    def _element_of(self, cursor: SSAValue) -> str:
-        owner = cursor.owner
-        assert isinstance(owner, kernel.CursorOp)
-        if isinstance(owner.array.owner, kernel.BufferOp):
-            return "T"
-        assert isinstance(cursor.type, kernel.CursorType)
-        return storage_type(cursor.type.element_type)
-
     def _pack(self, op: kernel.StoreOp, plane: Plane, window: Window, layout: kernel.PackedAttr) -> list[str]:
         if not plane.type.rows_in_lanes:
             raise OpError(op, "has no form on a CPU: a tile is packed from its rows in lanes")
+        if layout.depth.data > 2:
+            raise OpError(op, "has no form on a CPU: elements are packed singly or in pairs")
+        function = "store_packed_pairs" if layout.depth.data == 2 else "store_packed"
         block_ = ", ".join(map(str, (*layout.block, layout.group.data)))
         rows, columns = window.widths
         return [
-            f"bb::store_packed<T>({window.pointer}, {block_}, {plane.pointer}, {plane.stride}, "
+            f"bb::{function}<T>({window.pointer}, {block_}, {plane.pointer}, {plane.stride}, "
             f"{rows}, {columns});"
         ]
 
@@ -466,7 +487,7 @@ class KernelEmitter:
     def _contract(self, op: kernel.ContractOp) -> list[str]:
         accumulator = self.planes[op.accumulator]
         rows, columns = (self.dims[dim].width for dim in accumulator.type.dims)
-        summed = self.dims[_dims(op.lhs)[1]].width
+        summed = self.dims[dims_of(op.lhs)[1]].width
         mode = (
             "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
         )
@@ -475,13 +496,16 @@ class KernelEmitter:
             mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
         scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
         packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
+        in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
         if packed and accumulator.type.rows_in_lanes:
             vectors, (_, stride) = self._operand(op.lhs)
+            function = "contract_bf16_packed" if self._in_pairs(op, in_bf16) else "contract_packed"
             call = (
-                f"bb::contract_packed({accumulator.pointer}, {accumulator.stride}, {packed}, "
+                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, {packed}, "
                 f"{vectors}, {stride}, {columns}, bb::round_up({rows}, bb::W<T>), {summed}, {mode}{scale})"
             )
         elif packed:
+            self._in_pairs(op, False)
             left, (left_row, left_sum) = self._operand(op.lhs)
             call = (
                 f"bb::contract_panels({accumulator.pointer}, {accumulator.stride}, "
@@ -490,7 +514,6 @@ class KernelEmitter:
         elif accumulator.type.rows_in_lanes:
             broadcast, (by_row, by_sum) = self._operand(op.rhs)
             vectors, (_, stride) = self._operand(op.lhs)
-            in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
             function = "contract_bf16" if in_bf16 else "contract"
             rows = f"bb::round_up({rows}, bb::W<T>)"  # scratch memory, which has room for whole vectors
             call = (
@@ -513,8 +536,16 @@ class KernelEmitter:
         window = self.windows[value]
         if window.packed is None:
             return ""
-        group = window.packed.group.data
-        return f"{window.pointer}, {group}, {group * window.packed.block[1]}"
+        return f"{window.pointer}, {window.packed.group.data}, {window.packed.elements_of_group}"
+
+    def _in_pairs(self, op: kernel.ContractOp, in_bf16: bool) -> bool:
+        """Whether the packed operand lies in pairs. Raises OpError where that has no form."""
+        depth = layout.depth.data if (layout := self.windows[op.rhs].packed) is not None else 1
+        item = op.rhs.type
+        assert isinstance(item, kernel.CursorType)
+        if depth != 1 and not (depth == 2 and in_bf16 and isinstance(item.element_type, BFloat16Type)):
+            raise OpError(op, "has no form on a CPU: only bf16 that is multiplied in bf16 is packed in pairs")
+        return depth == 2
 
     def _operand(self, value: SSAValue) -> tuple[str, tuple[str, str]]:
         """Where an operand lies, and its strides along rows and columns."""
@@ -535,12 +566,7 @@ def _closed(body: Sequence[str]) -> list[str]:
     ]
 
 
-def _dims(value: SSAValue) -> tuple[str, ...]:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.dims
-
-
-def _computes_in_double(function: kernel.FuncOp) -> bool:
+def kernel_computes_in_double(function: kernel.FuncOp) -> bool:
     """Whether a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
     types: set[Attribute] = set()
     for op in function.walk():

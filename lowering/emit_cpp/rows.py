@@ -68,13 +68,14 @@ def fetched_ahead(
     """What a sweep fetches while it computes: its share of the rows after those at hand.
 
     The first sweep over rows waits for them anyhow. Of those after it, the ones that compute longest, which
-    leave memory idle, share the next rows.
+    leave memory idle, share the next rows. `windows` are those of the cursors so far: what is loaded later is
+    not fetched yet, and what is loaded twice is fetched once.
     """
     body = op.parent
     assert body is not None
     lines: list[str] = []
     for load in body.ops:
-        if not isinstance(load, kernel.LoadOp) or load.ahead is None:
+        if not isinstance(load, kernel.LoadOp) or load.ahead is None or load.source not in windows:
             continue
         wanted = tile_type(load.target).dims
         sweeps = [each for each in body.ops if isinstance(each, kernel.SweepOp) and each.dims == wanted]
@@ -89,7 +90,7 @@ def fetched_ahead(
             width = dims[wanted[1]].width
             share = f"({f'{begin} * {width} + ' if begin else ''}l) / {len(sharing)}"
         lines.append(f"bb::prefetch<2>({window.pointer} + (o + 1) * {by_outer} + {share});")
-    return lines
+    return list(dict.fromkeys(lines))
 
 
 def _computes(op: kernel.SweepOp) -> bool:

@@ -135,25 +135,27 @@ class Window:
     packed: kernel.PackedAttr | None = None
 
 
-def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, DimNames]) -> Window:
-    """What a cursor sees: the pointer is an expression."""
+def window_of(
+    cursor: kernel.CursorOp, array: Array, dims: Mapping[str, DimNames], pairs: bool = False
+) -> Window:
+    """What a cursor sees: the pointer is an expression. With `pairs` the first axis goes in pairs."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     if cursor.packed is not None:
         return _packed_window(cursor.packed, item.dims, array, dims)
     strides: dict[str, str] = {}
     offsets: list[str] = []
-    for axis, stride in zip(cursor.axis_dims, array.strides, strict=True):
+    for number, (axis, stride) in enumerate(zip(cursor.axis_dims, array.strides, strict=True)):
         for position, name in enumerate(axis):
             factors = [dims[later].extent for later in axis[position + 1 :]]
             strides[name] = " * ".join([stride, *factors])
             offset = _offset(cursor, name, item.dims, dims)
             if offset is not None:
-                offsets.append(f"{offset} * {strides[name]}")
+                half = " / 2" if pairs and number == 0 else ""
+                offsets.append(f"{offset}{half} * {strides[name]}")
     widths = [_width(cursor, name, dims) for name in item.dims]
-    return Window(
-        " + ".join([array.pointer, *offsets]), tuple(strides[name] for name in item.dims), tuple(widths)
-    )
+    start = f"(bb::Pair*){array.pointer}" if pairs else array.pointer
+    return Window(" + ".join([start, *offsets]), tuple(strides[name] for name in item.dims), tuple(widths))
 
 
 def _packed_window(
@@ -210,3 +212,19 @@ def tile_type(value: SSAValue) -> kernel.TileType:
     """The type of a value that is a tile."""
     assert isinstance(value.type, kernel.TileType)
     return value.type
+
+
+def dims_of(value: SSAValue) -> tuple[str, ...]:
+    """The dims of the axes of a tile or a cursor."""
+    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
+    return value.type.dims
+
+
+def element_of(cursor: SSAValue) -> str:
+    """The C++ type of the elements of the array or the buffer that a cursor goes over."""
+    owner = cursor.owner
+    assert isinstance(owner, kernel.CursorOp)
+    if isinstance(owner.array.owner, kernel.BufferOp):
+        return "T"
+    assert isinstance(cursor.type, kernel.CursorType)
+    return storage_type(cursor.type.element_type)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ...dialects import kernel
-from .windows import DimNames, tile_type
+from .windows import DimNames, dims_of, tile_type
 
 FLOPS = 2
 """Of a contraction, for each pair of elements."""
@@ -30,7 +30,7 @@ class Work:
                 case kernel.ForOp():
                     self.add(op.body.block.ops, (*around, *op.dim_names))
                 case kernel.ContractOp():
-                    dims = (*tile_type(op.accumulator).dims, _dims(op.lhs)[1])
+                    dims = (*tile_type(op.accumulator).dims, dims_of(op.lhs)[1])
                     self._add(FLOPS, dims, around)
                 case kernel.SweepOp():
                     self._add(SWEEP, op.dims, around)
@@ -72,8 +72,3 @@ def static_trips(dim: DimNames) -> int | None:
     if dim.declared.is_whole:
         return 1
     return None if extent is None else extent if size is None else -(-extent // size)
-
-
-def _dims(value: SSAValue) -> tuple[str, ...]:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.dims

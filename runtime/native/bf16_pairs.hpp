@@ -6,7 +6,6 @@
 #if defined(BB_AVX512)
 namespace bb::native {
 namespace {
-using Pair = std::uint32_t;
 typedef Pair Pairs __attribute__((vector_size(64)));  // of 16 lanes
 typedef Pair PairsUnaligned __attribute__((vector_size(64), aligned(2), may_alias));
 typedef std::uint16_t Row16 __attribute__((vector_size(32), aligned(2), may_alias));
@@ -14,19 +13,8 @@ typedef std::uint16_t Row16 __attribute__((vector_size(32), aligned(2), may_alia
 BB_INLINE Pairs load_pairs(const void* p) { return *(const PairsUnaligned*)p; }
 BB_INLINE void store_pairs(void* p, Pairs v) { *(PairsUnaligned*)p = v; }
 
-// Lane by lane the pair (even, odd).
-BB_INLINE Pairs paired(vf even, vf odd) {
-#if defined(__AVX512BF16__)
-  constexpr short at[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  return (Pairs)_mm512_permutexvar_epi16(_mm512_loadu_si512(at), (__m512i)_mm512_cvtne2ps_pbh(odd, even));
-#else
-  return __builtin_convertvector(detail::narrow_bf16(even), Pairs) |
-         __builtin_convertvector(detail::narrow_bf16(odd), Pairs) << 16;
-#endif
-}
 BB_INLINE Pairs paired(const float* even, const float* odd, idx n = 16) {
-  return paired(load(even, n), odd ? load(odd, n) : vf{});
+  return (Pairs)bb::paired(load(even, n), odd ? load(odd, n) : vf{});
 }
 BB_INLINE Pairs paired(const bf16* even, const bf16* odd, idx n = 16) {
   const __mmask16 valid = n >= 16 ? 0xffff : (1u << n) - 1;
@@ -67,6 +55,25 @@ void pack_rows(Pair* dst, idx ld, const S* src, idx row, idx K, idx lanes, idx p
   }
 }
 
+// The same from a plane of pairs: a copy.
+inline void pack_rows(Pair* dst, idx ld, const Pair* src, idx row, idx K, idx lanes, idx pairs) {
+  for (idx j = 0; j < pairs; j++)
+    for (idx l = 0; l < lanes; l += 16)
+      store_pairs(dst + j * ld + l, 2 * j < K ? load_pairs(src + j * row + l) : Pairs{});
+}
+
+// Where k, which is even, begins in B.
+BB_INLINE const float* at_row(const float* B, idx ldb, idx k) { return B + k * ldb; }
+BB_INLINE const Pair* at_row(const Pair* B, idx ldb, idx k) { return B + k / 2 * ldb; }
+
+// A as store_packed_pairs() of pairs.hpp writes it; stride in pairs.
+struct PackedRows {
+  const Pair* p;
+  idx group, stride;
+
+  const Pair* at(idx m, idx j) const { return p + m / group * stride + j * group + m % group; }
+};
+
 // dst[m * ld + j] = (A[m * am + 2 j * ak], A[m * am + (2 j + 1) * ak]), m < M and j < (K + 1) / 2 rounded up to
 // 16: zeros for k >= K.
 template <class S>
@@ -98,6 +105,23 @@ void pack_columns(Pair* dst, idx ld, const S* A, idx am, idx ak, idx M, idx K) {
       const Pair even = 2 * j < K ? bits_of_bf16(*p) : 0, odd = 2 * j + 1 < K ? bits_of_bf16(p[ak]) : 0;
       dst[m * ld + j] = even | odd << 16;
     }
+}
+
+// The same with rows m0.. and pairs j0.. of a packed A. M <= 16.
+inline void pack_columns(Pair* dst, idx ld, const PackedRows& A, idx m0, idx j0, idx M, idx K) {
+  const idx pairs = ceil_div(K, 2);
+  for (idx j = 0; j < pairs; j += 16) {
+    vf r[16];
+    for (idx u = 0; u < 16; u++) r[u] = vf{};
+    for (idx m = 0, rows; m < M; m += rows) {
+      rows = std::min(A.group - (m0 + m) % A.group, M - m);
+      const Pair* p = A.at(m0 + m, j0 + j);
+      for (idx u = 0; u < 16 && j + u < pairs; u++)
+        r[u] = (vf)((Pairs)r[u] | (Pairs)_mm512_maskz_loadu_epi32(((1u << rows) - 1) << m, p + u * A.group - m));
+    }
+    transpose(r);
+    for (idx m = 0; m < M; m++) store_pairs(dst + m * ld + j, (Pairs)r[m]);
+  }
 }
 }  // namespace
 }  // namespace bb::native

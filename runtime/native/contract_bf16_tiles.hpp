@@ -71,13 +71,29 @@ void multiply_tiles(Tiles& tiles, float* C, idx ldc, idx rows, const RowsOfA (&a
   }
 }
 
-// M, lanes, K > 0.
-template <class Tiles, class S>
-Status contract_tiles(float* C, idx ldc, const S* A, idx am, idx ak, const float* B, idx ldb, idx M, idx lanes, idx K,
-                      Mode mode, const float* scale) {
+template <class S>
+struct PlainRows {
+  const S* p;
+  idx am, ak;
+
+  bool in_place(idx K) const { return std::is_same_v<S, bf16> && ak == 1 && K % 32 == 0; }
+  RowsOfA at(idx m, idx k) const { return {(const char*)(p + m * am + k), am * (idx)sizeof(S), 64}; }
+  void pack(Pair* to, idx ld, idx m, idx k, idx M, idx K) const {
+    pack_columns(to, ld, p + m * am + k * ak, am, ak, M, K);
+  }
+};
+struct PackedTiles : PackedRows {
+  bool in_place(idx) const { return false; }
+  RowsOfA at(idx, idx) const { return {}; }
+  void pack(Pair* to, idx ld, idx m, idx k, idx M, idx K) const { pack_columns(to, ld, *this, m, k / 2, M, K); }
+};
+
+// M, lanes, K > 0. S: float, or Pair for a plane of pairs.
+template <class Tiles, class Rows, class S>
+Status rows_in_tiles(float* C, idx ldc, const Rows& A, const S* B, idx ldb, idx M, idx lanes, idx K, Mode mode,
+                     const float* scale) {
   const idx KC = part(K, std::max<idx>(64, caches().l1 / 2 / (32 * 2) / 32 * 32), 32);
-  const bool in_place = std::is_same_v<S, bf16> && ak == 1 && K % 32 == 0;
-  const idx blocks = ceil_div(M, 16), packed_blocks = in_place ? (M % 16 != 0) : blocks;
+  const idx blocks = ceil_div(M, 16), packed_blocks = A.in_place(K) ? (M % 16 != 0) : blocks;
   const idx pairs = round_up(ceil_div(std::min(K, KC), 2), 16), size_b = pairs * 32;
   Pair* const packed_b = scratch<Pair>(size_b + packed_blocks * 16 * pairs, 3);
   if (!packed_b) return out_of_memory;
@@ -89,18 +105,22 @@ Status contract_tiles(float* C, idx ldc, const S* A, idx am, idx ak, const float
     const bool add = k0 > 0 || mode != overwrite;
     const idx first = blocks - packed_blocks;
     for (idx i = first; i < blocks; i++) {  // rows of the last block beyond M are read as zeros
+      BB_PROFILE_PACKING
       Pair* const to = packed_a + (i - first) * 16 * pairs;
       const idx rows = std::min<idx>(16, M - i * 16);
-      pack_columns(to, steps * 16, A + i * 16 * am + k0 * ak, am, ak, rows, kn);
+      A.pack(to, steps * 16, i * 16, k0, rows, kn);
       std::fill(to + rows * steps * 16, to + 16 * steps * 16, Pair(0));
     }
     const auto rows_at = [&](idx i) -> RowsOfA {
       if (i >= first) return {(const char*)(packed_a + (i - first) * 16 * pairs), steps * 64, 64};
-      return {(const char*)(A + i * 16 * am + k0), am * (idx)sizeof(S), 64};
+      return A.at(i * 16, k0);
     };
     for (idx l = 0; l < lanes; l += 32) {
       const idx width = std::min<idx>(32, lanes - l);
-      pack_rows(packed_b, 32, B + k0 * ldb + l, ldb, kn, width, steps * 16);
+      {
+        BB_PROFILE_PACKING
+        pack_rows(packed_b, 32, at_row(B, ldb, k0) + l, ldb, kn, width, steps * 16);
+      }
       if (k0 == 0 && mode == rescale)
         for (idx m = 0; m < M; m++)
           for (idx v = l; v < l + width; v += 16) store(C + m * ldc + v, load(C + m * ldc + v) * load(scale + v));
@@ -116,6 +136,18 @@ Status contract_tiles(float* C, idx ldc, const S* A, idx am, idx ak, const float
   }
   tiles.end();
   return ok;
+}
+
+template <class Tiles, class S, class SB>
+Status contract_tiles(float* C, idx ldc, const S* A, idx am, idx ak, const SB* B, idx ldb, idx M, idx lanes, idx K,
+                      Mode mode, const float* scale) {
+  return rows_in_tiles<Tiles>(C, ldc, PlainRows<S>{A, am, ak}, B, ldb, M, lanes, K, mode, scale);
+}
+template <class Tiles, class S>
+Status packed_tiles(float* C, idx ldc, const bf16* A, idx group, idx stride, const S* B, idx ldb, idx M, idx lanes,
+                    idx K, Mode mode, const float* scale) {
+  const PackedTiles rows{{(const Pair*)A, group, stride / 2}};
+  return rows_in_tiles<Tiles>(C, ldc, rows, B, ldb, M, lanes, K, mode, scale);
 }
 }  // namespace
 }  // namespace bb::native

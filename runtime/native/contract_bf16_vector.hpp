@@ -63,6 +63,10 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
       if constexpr (MR > 4) prefetch<2>(line + 4 * lda);
       next += 16;
     }
+    if constexpr (!ROWS && MR > 2) {  // groups of rows lie in order: these steps of the next tile
+      prefetch<2>(next), prefetch<2>(next + 2 * lda);
+      next += 4 * lda;
+    }
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }
   for (; k > 0; k--) step();
@@ -92,21 +96,38 @@ inline MultiplyPairs multiply_pairs_for(bool rows, int mr, int nv) {
   }
 }
 
-// M, lanes, K > 0.
-template <class S>
-Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const float* B, idx ldb, idx M, idx lanes,
+// The largest piece of k for a panel of so many lanes. It may be twice as large as L1: it comes from L2 fast enough, and
+// sums are stored less often.
+inline idx longest_piece_of_pairs(idx lanes) {
+  const idx longest = std::min(caches().l1 * 2, caches().l2 / 4) / (lanes * (idx)sizeof(Pair)) / 4 * 8;
+  return std::max<idx>(32, longest);
+}
+
+// `width` lanes of B, as pairs: of a float plane a copy at `to`.
+struct Panel {
+  const Pair* p;
+  idx ld;
+};
+inline Panel panel_of_pairs(Pair* to, const float* B, idx ldb, idx K, idx lanes, idx width) {
+  BB_PROFILE_PACKING
+  pack_rows(to, width, B, ldb, K, std::min(width, lanes), ceil_div(K, 2));
+  return {to, width};
+}
+inline Panel panel_of_pairs(Pair*, const Pair* B, idx ldb, idx, idx, idx) { return {B, ldb}; }
+
+// M, lanes, K > 0. SB: float, or Pair for a plane of pairs.
+template <class S, class SB>
+Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const SB* B, idx ldb, idx M, idx lanes,
                        idx K, Mode mode, const float* scale) {
   const bool pack_a = !std::is_same_v<S, bf16> || ak != 1 || K % 2 != 0;
   const bool rows = !pack_a || am != 1;  // packed by columns only where A's rows lie next to each other
   const idx vectors = ceil_div(lanes, 16), panels = ceil_div(vectors, max_vectors);
   const idx widest = ceil_div(vectors, panels) * 16;
-  // The panel of B may be twice as large as L1: it comes from L2 fast enough, and sums are stored less often.
-  const idx longest = std::min(caches().l1 * 2, caches().l2 / 4) / (widest * (idx)sizeof(Pair)) / 4 * 8;
-  const idx KC = part(K, std::max<idx>(32, longest), 8);
+  const idx KC = part(K, longest_piece_of_pairs(widest), 8);
   const idx MC = part(M, std::max<idx>(64, caches().l2 / 2 / (KC * 2)), 24);
   const idx most = ceil_div(KC, 2), row_of_a = round_up(most, 16) + (most % 16 == 0 ? 16 : 0);
   const idx column_of_a = round_up(MC, 16) + 16;
-  const idx size_b = most * widest, size_a = !pack_a ? 0 : rows ? MC * row_of_a : most * column_of_a;
+  const idx size_b = std::is_same_v<SB, Pair> ? 0 : most * widest, size_a = !pack_a ? 0 : rows ? MC * row_of_a : most * column_of_a;
   Pair* const packed_b = scratch<Pair>(size_b + size_a, 3);
   if (!packed_b) return out_of_memory;
   Pair* const packed_a = packed_b + size_b;
@@ -119,6 +140,7 @@ Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const floa
       const char* a = (const char*)source;
       idx lda = am * (idx)sizeof(bf16);
       if (pack_a) {
+        BB_PROFILE_PACKING
         if (rows) pack_columns(packed_a, row_of_a, source, am, ak, mn, kn);
         else pack_rows(packed_a, column_of_a, source, ak, kn, mn, pairs);
         a = (const char*)packed_a;
@@ -129,16 +151,48 @@ Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const floa
         const int nv = (int)((vectors + p) / panels);
         const idx l0 = v * 16;
         v += nv;
-        pack_rows(packed_b, nv * 16, B + k0 * ldb + l0, ldb, kn, std::min<idx>(nv * 16, lanes - l0), pairs);
+        const Panel b = panel_of_pairs(packed_b, at_row(B, ldb, k0) + l0, ldb, kn, lanes - l0, nv * 16);
         const idx tiles = ceil_div(mn, max_rows(nv));
         for (idx t = 0, m = 0; t < tiles; t++) {
           const int mr = (int)((mn - m) / (tiles - t));
           const char *at = a + m * by_row, *next = nullptr;
           if (p == 0 && !pack_a) next = t + 1 < tiles ? at + mr * lda : a + kn * (idx)sizeof(bf16);
-          multiply_pairs_for(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, packed_b, nv * 16, pairs, now,
+          multiply_pairs_for(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, b.p, b.ld, pairs, now,
                                             scale ? scale + l0 : nullptr, next});
           m += mr;
         }
+      }
+    }
+  }
+  return ok;
+}
+
+// The same with a packed A, which is read as it lies.
+template <class SB>
+Status packed_vector(float* C, idx ldc, const bf16* A, idx group, idx stride, const SB* B, idx ldb, idx M, idx lanes,
+                     idx K, Mode mode, const float* scale) {
+  const PackedRows rows{(const Pair*)A, group, stride / 2};
+  const idx vectors = ceil_div(lanes, 16), panels = ceil_div(vectors, max_vectors);
+  const idx widest = ceil_div(vectors, panels) * 16;
+  const idx KC = part(K, longest_piece_of_pairs(widest), 8);
+  Pair* packed_b = nullptr;
+  if (!std::is_same_v<SB, Pair> && !(packed_b = scratch<Pair>(ceil_div(KC, 2) * widest, 3))) return out_of_memory;
+  for (idx k0 = 0; k0 < K; k0 += KC) {
+    const idx kn = std::min(KC, K - k0), pairs = ceil_div(kn, 2);
+    const Mode now = k0 == 0 ? mode : accumulate;
+    // After the last tile comes the next piece of k, or the next block of A.
+    const Pair* const after = k0 + kn < K ? rows.at(0, (k0 + kn) / 2) : rows.p + ceil_div(M, group) * rows.stride;
+    for (idx p = 0, v = 0; p < panels; p++) {
+      const int nv = (int)((vectors + p) / panels);
+      const idx l0 = v * 16;
+      v += nv;
+      const Panel b = panel_of_pairs(packed_b, at_row(B, ldb, k0) + l0, ldb, kn, lanes - l0, nv * 16);
+      const idx most = std::min<idx>(group, max_rows(nv));
+      for (idx m = 0, mr; m < M; m += mr) {
+        mr = std::min({most, group - m % group, M - m});  // a tile ends with its group
+        multiply_pairs_for(false, (int)mr, nv)({C + m * ldc + l0, ldc, rows.at(m, k0 / 2), group * (idx)sizeof(Pair),
+                                                b.p, b.ld, pairs, now, scale ? scale + l0 : nullptr,
+                                                m + mr < M ? rows.at(m + mr, k0 / 2) : after});
       }
     }
   }

@@ -25,6 +25,7 @@ Status packed_planes(T* C, idx ldc, const T* A, idx group, idx stride, const T* 
       const T* b = B + k0 * ldb + l0;
       idx ldb_here = ldb;
       if (far || left < nv * w) {
+        BB_PROFILE_PACKING
         ldb_here = nv * w;
         load_plane<T>(packed, ldb_here, kn, ldb_here, b, ldb, 1, kn, left);
         b = packed;

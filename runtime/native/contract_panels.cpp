@@ -10,12 +10,13 @@ using native::groups_of_rows;
 template <int MR, int NV, class T, class S>
 __attribute__((noinline)) void panel(T* C, idx ldc, const T* A, idx lda, const S* B, idx step, idx K, Mode mode) {
   constexpr idx w = W<T>, line = 64 / sizeof(S);
-  // Into L2, and far ahead: the hardware alone does not keep up with memory where a step has many multiply-adds.
-  constexpr idx ahead = 16384 / sizeof(S);
+  // Into L2, and far ahead, but only where a line of B has so many multiply-adds that the hardware alone does not keep
+  // up with memory: with fewer it does, and fetches of our own take a fifth of the speed of memory away.
+  constexpr idx ahead = MR * sizeof(T) > 6 * sizeof(S) ? 16384 / sizeof(S) : 0;
   vec<T> c[MR][NV];
   BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = vec<T>{};
   for (idx k = 0; k < K; k++, B += step) {
-    BB_UNROLL for (idx l = 0; l < NV * w; l += line) prefetch<2>(B + ahead + l);
+    if constexpr (ahead != 0) BB_UNROLL for (idx l = 0; l < NV * w; l += line) prefetch<2>(B + ahead + l);
     vec<T> b[NV];
     BB_UNROLL for (int j = 0; j < NV; j++) b[j] = load_as<T>(B + j * w);
     BB_UNROLL for (int i = 0; i < MR; i++) {

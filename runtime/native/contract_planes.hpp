@@ -8,6 +8,7 @@
 #pragma once
 #include <algorithm>
 #include <bb/plane.hpp>
+#include <bb/profile.hpp>
 #include "contract_tiles.hpp"
 #if defined(__linux__)
 #include <unistd.h>
@@ -82,6 +83,7 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
       const T* a;
       idx lda;
       if (pack_a) {
+        BB_PROFILE_PACKING
         lda = round_up(lda_packed, w);
         load_plane<T>(packed_a, lda, mn, kn, A + m0 * am + k0 * ak, am, ak, mn, kn);
         a = packed_a;
@@ -96,6 +98,7 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
         const T* b = B + k0 * ldb + l0;
         idx ldb_here = ldb;
         if (pack_b || left < nv * w) {
+          BB_PROFILE_PACKING
           ldb_here = nv * w;
           load_plane<T>(packed_b, ldb_here, kn, ldb_here, b, ldb, 1, kn, left);
           b = packed_b;

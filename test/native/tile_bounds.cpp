@@ -155,6 +155,42 @@ void packed(bool at_end) {
       }
   }
 }
+// The same in pairs of bf16, from a plane of floats and from one of pairs.
+template <class Contract>
+void packed_pairs(bool at_end, const char* name, Contract contract) {
+  for (int trial = 0; trial < 60; trial++) {
+    const idx group = 1 + random(6), R = 1 + random(40), K = 1 + random(30), rows = R + random(9), columns = K + random(9);
+    const idx ld = round_up(R, W<float>), lanes = 1 + random(5 * W<float>), ldb = round_up(lanes, W<float>);
+    const idx stride = group * 2 * ceil_div(columns, 2);
+    Guarded<float> x(K * ld, at_end), b(K * ldb, at_end), c(R * ldb, at_end);
+    Guarded<bf16> d(ceil_div(rows, group) * stride, at_end);
+    Guarded<Pair> pairs(ceil_div(K, 2) * ldb, at_end);
+    for (idx i = 0; i < K * ld; i++) x.data[i] = number<float>();
+    for (idx i = 0; i < K * ldb; i++) b.data[i] = number<float>();
+    store_packed_pairs<float>(d.data, rows, columns, group, x.data, ld, R, K);
+    store_pairs<float>(pairs.data, ldb, b.data, ldb, K, lanes);
+    for (bool paired : {false, true}) {
+      if (paired) contract(c.data, ldb, d.data, group, stride, (const Pair*)pairs.data, ldb, R, lanes, K, overwrite, nullptr);
+      else contract(c.data, ldb, d.data, group, stride, (const float*)b.data, ldb, R, lanes, K, overwrite, nullptr);
+      for (idx r = 0; r < R; r++)
+        for (idx l = 0; l < lanes; l++) {
+          float sum = 0;
+          for (idx k = 0; k < K; k++) sum += x.data[k * ld + r] * b.data[k * ldb + l];
+          check(c.data[r * ldb + l] == sum, name, R, K, group);
+        }
+    }
+  }
+}
+void packed_in_bf16(bool at_end) {
+  packed_pairs(at_end, "contract_bf16_packed", [](auto... arguments) { return contract_bf16_packed(arguments...); });
+#if defined(BB_AVX512)
+  packed_pairs(at_end, "packed_tiles",
+               [](auto... arguments) { return native::packed_tiles<native::SoftwareTiles>(arguments...); });
+#if defined(__AVX512BF16__)
+  packed_pairs(at_end, "packed_vector", [](auto... arguments) { return native::packed_vector(arguments...); });
+#endif
+#endif
+}
 }  // namespace
 
 int main() {
@@ -174,6 +210,7 @@ int main() {
     few<double, double>(at_end);
     packed<float>(at_end);
     packed<double>(at_end);
+    packed_in_bf16(at_end);
   }
   std::atomic<idx> total{0};
   parallel_for(100, 2, [&](idx task, int) {

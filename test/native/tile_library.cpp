@@ -1,5 +1,6 @@
 // The tile library behind C names, for test_tile_library.py.
 #include <bb/cpu.hpp>
+#include <bb/rows.hpp>
 
 using namespace bb;
 
@@ -192,6 +193,8 @@ FEW(float, f32, f16, float16)
 FEW(double, f64, double, float64)
 
 // out[task] += task * task; workers[task] = worker. Fails with `code` at task `bad`.
+EXPORT idx last_level() { return last_level_cache(); }
+
 EXPORT int squares(std::int64_t* out, std::int64_t* workers, idx tasks, int threads, idx bad, int code) {
   return parallel_for(tasks, threads, [&](idx task, int worker) {
     out[task] += task * task;

@@ -11,16 +11,34 @@ using namespace bb;
   float *C, idx ldc, const S *A, idx am, idx ak, const float *B, idx ldb, idx M, idx lanes, idx K, int mode, const float *scale
 #define PASSED C, ldc, A, am, ak, B, ldb, M, lanes, K, (Mode)mode, scale
 
+#define PACKED_ARGUMENTS(S) \
+  float *C, idx ldc, const bf16 *A, idx group, idx stride, const S *B, idx ldb, idx M, idx lanes, idx K, int mode, \
+      const float *scale
+#define PACKED C, ldc, A, group, stride, B, ldb, M, lanes, K, (Mode)mode, scale
+
 EXPORT int lanes_f32() { return W<float>; }
 EXPORT int lanes_f64() { return W<double>; }
 
 EXPORT int chosen_bfloat16(ARGUMENTS(bf16)) { return contract_bf16(PASSED); }
 EXPORT int chosen_float32(ARGUMENTS(float)) { return contract_bf16(PASSED); }
+EXPORT int chosen_pairs(float* C, idx ldc, const bf16* A, idx am, idx ak, const Pair* B, idx ldb, idx M, idx lanes, idx K,
+                        int mode, const float* scale) {
+  return contract_bf16(PASSED);
+}
+EXPORT int chosen_packed_plane(PACKED_ARGUMENTS(float)) { return contract_bf16_packed(PACKED); }
+EXPORT int chosen_packed_pairs(PACKED_ARGUMENTS(Pair)) { return contract_bf16_packed(PACKED); }
+
+EXPORT void pack(bf16* D, idx rows, idx columns, idx group, const float* X, idx ld, idx r, idx k) {
+  store_packed_pairs<float>(D, rows, columns, group, X, ld, r, k);
+}
+EXPORT void pair(Pair* D, idx ld, const float* X, idx xld, idx K, idx lanes) { store_pairs<float>(D, ld, X, xld, K, lanes); }
 
 #if defined(BB_AVX512)
 EXPORT int has_tiles() { return 1; }
 EXPORT int tiles_bfloat16(ARGUMENTS(bf16)) { return native::contract_tiles<native::SoftwareTiles>(PASSED); }
 EXPORT int tiles_float32(ARGUMENTS(float)) { return native::contract_tiles<native::SoftwareTiles>(PASSED); }
+EXPORT int tiles_packed_plane(PACKED_ARGUMENTS(float)) { return native::packed_tiles<native::SoftwareTiles>(PACKED); }
+EXPORT int tiles_packed_pairs(PACKED_ARGUMENTS(Pair)) { return native::packed_tiles<native::SoftwareTiles>(PACKED); }
 #else
 EXPORT int has_tiles() { return 0; }
 #endif
@@ -29,6 +47,8 @@ EXPORT int has_tiles() { return 0; }
 EXPORT int has_vector() { return 1; }
 EXPORT int vector_bfloat16(ARGUMENTS(bf16)) { return native::contract_vector(PASSED); }
 EXPORT int vector_float32(ARGUMENTS(float)) { return native::contract_vector(PASSED); }
+EXPORT int vector_packed_plane(PACKED_ARGUMENTS(float)) { return native::packed_vector(PACKED); }
+EXPORT int vector_packed_pairs(PACKED_ARGUMENTS(Pair)) { return native::packed_vector(PACKED); }
 #else
 EXPORT int has_vector() { return 0; }
 #endif

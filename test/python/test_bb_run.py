@@ -17,9 +17,9 @@ from bb.lowering.pipelines import ALL_PASSES, PIPELINES, PassPipeline, register_
 from bb.passes import output
 from bb.runtime.interpreter import public_functions
 from bb.runtime.machine_limits import SIZES, MachineLimits, machine_limits
+from bb.runtime.timing import interleaved
 from bb.runtime.tolerances import BOUNDS, compare, narrowest_float
 from bb.tools.bb_run import main
-from bb.tools.benchmark import interleaved
 from example_programs import EXAMPLES, EXAMPLES_DIR, load
 from xdsl.context import Context
 from xdsl.dialects.arith import AddfOp, MulfOp
@@ -319,7 +319,7 @@ def test_cpu_check_needs_a_program_that_the_interpreter_runs(scale: Path, tmp_pa
 def test_bench(name: str, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
     limits = MachineLimits(2, 1e9, 5e8, ((2**20, 4e9), (2**28, 1e9)))
     monkeypatch.setattr("bb.tools.compiled.machine_limits", lambda *_: limits)
-    monkeypatch.setattr("bb.tools.benchmark.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("bb.runtime.timing.LEAST_SECONDS", 0.0)
     done = bb_run(EXAMPLES_DIR / f"{name}.mlir", "--target", "cpu", "--random", 0, "--bench")
     assert (done.status, done.errors) == (0, "")
     *_, bench, floor = done.output.splitlines()
@@ -332,7 +332,7 @@ def test_bench(name: str, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
 def test_bench_of_a_program_without_kernels(tmp_path: Path, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
     limits = MachineLimits(2, 1e9, 5e8, ((2**20, 4e9),))
     monkeypatch.setattr("bb.tools.compiled.machine_limits", lambda *_: limits)
-    monkeypatch.setattr("bb.tools.benchmark.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("bb.runtime.timing.LEAST_SECONDS", 0.0)
     program = tmp_path / "iota.mlir"
     program.write_text(
         "func.func @f() -> tensor<4xi64> {\n  %i = array.iota axis 0 : tensor<4xi64>\n"
@@ -344,7 +344,7 @@ def test_bench_of_a_program_without_kernels(tmp_path: Path, bb_run: BbRun, monke
 
 
 def test_bench_lets_functions_take_turns(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("bb.tools.benchmark.LEAST_SECONDS", 0.1)
+    monkeypatch.setattr("bb.runtime.timing.LEAST_SECONDS", 0.1)
     order: list[str] = []
     times = interleaved([lambda: order.append("a"), lambda: (order.append("b"), time.sleep(0.03))])
     assert order[:4] == ["a", "a", "b", "b"]

@@ -100,6 +100,54 @@ def test_other_operands_are_rounded_to_nearest_even(target: Library, way: str):
         assert (error <= bound(wide_a, wide_b, np.zeros_like(wide_a @ wide_b), F32)).all()
 
 
+def test_packed_operands_give_what_plain_ones_give(target: Library, way: str):
+    rng = np.random.default_rng(6)
+    w = target.lanes["f32"]
+    for trial, (m, lanes, k) in enumerate([*shapes(rng)[::3], (70, 64, 1500), (12, 33, 1025), (1, 16, 1)]):
+        group, mode, padded = trial % 6 + 1, trial % 3, -(-lanes // w) * w
+        rows, columns = m + trial % 5, k + trial % 4
+        x, b, scale = aligned((k, -(-m // w) * w)), aligned((k, padded + w)), aligned(padded)
+        x[:], b[:], scale[:] = (
+            rng.normal(size=x.shape).astype(BF16),
+            rng.normal(size=b.shape),
+            rng.random(padded),
+        )
+        b[:, lanes:] = np.nan
+        stride = group * 2 * -(-columns // 2)
+        packed = np.full(-(-rows // group) * stride, np.nan, BF16)
+        target("pack", packed, rows, columns, group, x, x.shape[1], m, k)
+        at = (
+            packed.reshape(-1, stride // group // 2, group, 2)
+            .transpose(0, 2, 1, 3)
+            .reshape(-1, stride // group)
+        )
+        assert (at[:m, :k] == x[:k, :m].T.astype(BF16)).all()
+        assert not at[m:].any()
+        assert not at[:, k:].any()
+        pairs = np.zeros((-(-k // 2), padded + w), np.uint32)
+        target("pair", pairs, padded + w, b, padded + w, k, lanes)
+        old = rng.normal(size=(m, padded)).astype(F32)
+        plain, plane, paired = (aligned(old.shape) for _ in range(3))
+        plain[:] = plane[:] = paired[:] = old
+        a = np.ascontiguousarray(x[:k, :m].T).astype(BF16)
+        contract(target, way, a, b, plain, lanes, mode, scale)
+        for found, name, right in ((plane, "plane", b), (paired, "pairs", pairs)):
+            call = (found, padded, packed, group, stride, right, padded + w, m, lanes, k)
+            assert target(f"{way}_packed_{name}", *call, ctypes.c_int(mode), scale) == 0
+        wide_a, wide_b = a.astype(np.float64), b[:k, :lanes].astype(BF16).astype(np.float64)
+        before = old[:, :lanes].astype(np.float64) * [0.0, 1.0, scale[:lanes].astype(np.float64)][mode]
+        limit = bound(wide_a, wide_b, before, F32)
+        where = m, lanes, k, group, mode
+        assert (np.abs(paired[:, :lanes] - (wide_a @ wide_b + before)) <= limit).all(), where
+        if way == "chosen":  # which may be in f32, where only pairs are rounded
+            call = (plain, padded, a, k, 1, pairs, padded + w, m, lanes, k, ctypes.c_int(0), scale)
+            assert target("chosen_pairs", *call) == 0
+            assert (np.abs(plain[:, :lanes] - wide_a @ wide_b) <= limit).all(), where
+        else:
+            assert np.array_equal(plane[:, :lanes], paired[:, :lanes]), where
+            assert np.array_equal(plain[:, :lanes], paired[:, :lanes]), where
+
+
 @pytest.mark.parametrize("storage", STORAGE)
 def test_specials(target: Library, way: str, storage: str):
     a = np.ones((20, 33), STORAGE[storage])

@@ -13,7 +13,7 @@ from bb.runtime.executable import Executable, compile_all
 from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects import arith, builtin
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,21 @@ def test_keys_that_nobody_sees_are_not_read():
     np.testing.assert_allclose(result[-1], (36 + 7) / 37, rtol=1e-6)
 
 
+def _masking(form: str, condition: SSAValue, score: SSAValue, hidden: SSAValue) -> list[Operation]:
+    """Ways to write that a score is -inf where a condition does not hold (or, inverted, where it does)."""
+    if form == "hidden":
+        return [arith.SelectOp(condition, hidden, score)]
+    if form == "not":
+        true = arith.ConstantOp(builtin.IntegerAttr(1, 1))
+        negated = arith.XOrIOp(condition, true)
+        return [true, negated, arith.SelectOp(negated, score, hidden)]
+    if form == "added":
+        zero = arith.ConstantOp(builtin.FloatAttr(0.0, builtin.f32))
+        bias = arith.SelectOp(condition, zero, hidden)
+        return [zero, bias, arith.AddfOp(score, bias)]
+    return [arith.SelectOp(condition, score, hidden)]
+
+
 SIDES = st.tuples(st.sampled_from(["M", "N", 3, -5, 0, 11]), st.sampled_from(["M", "N", 3, -5, 0, 11]))
 
 
@@ -113,9 +128,14 @@ SIDES = st.tuples(st.sampled_from(["M", "N", 3, -5, 0, 11]), st.sampled_from(["M
     left=SIDES,
     right=SIDES,
     signs=st.tuples(st.booleans(), st.booleans()),
+    form=st.sampled_from(["kept", "hidden", "not", "added"]),
 )
 def test_what_is_called_later_is_hidden(
-    predicate: str, left: tuple[str | int, ...], right: tuple[str | int, ...], signs: tuple[bool, bool]
+    predicate: str,
+    left: tuple[str | int, ...],
+    right: tuple[str | int, ...],
+    signs: tuple[bool, bool],
+    form: str,
 ):
     """Every n that a mask is said to hide is hidden, for all m."""
     body = Block(arg_types=[builtin.f32])
@@ -137,8 +157,9 @@ def test_what_is_called_later_is_hidden(
 
     condition = arith.CmpiOp(side(left, signs[0]), side(right, signs[1]), predicate)
     hidden = arith.ConstantOp(builtin.FloatAttr(float("-inf"), builtin.f32))
-    chosen = arith.SelectOp(condition, body.args[0], hidden)
-    body.add_ops([condition, hidden, chosen, block.YieldOp(chosen)])
+    body.add_ops([condition, hidden])
+    body.add_ops(_masking(form, condition.result, body.args[0], hidden.result))
+    body.add_op(block.YieldOp(body.last_op.results[0]))
     item = block.item_type(("M", "N"), builtin.f32)
     source = Block(arg_types=[item])
     op = block.ElementwiseOp([source.args[0]], Region(body), item)
@@ -154,8 +175,10 @@ def test_what_is_called_later_is_hidden(
         "sge": lambda a, b: a >= b,
         "sgt": lambda a, b: a > b,
     }
+    inverted = form in ("hidden", "not")
     for dim, until in found.items():
         for earlier in range(12):
             for later in range(earlier + until.offset + 1, earlier + until.offset + 12):
                 at = {dim: later, until.dim: earlier}
-                assert not kept[predicate](value(left, signs[0], at), value(right, signs[1], at))
+                holds = kept[predicate](value(left, signs[0], at), value(right, signs[1], at))
+                assert holds == inverted

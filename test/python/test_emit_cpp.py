@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from bb.dialects.diagnostics import OpError
 from bb.dialects.kernel import kernels_of
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
-from bb.lowering.emit_cpp import dims_in_order, emit_cpp, entry_name
+from bb.lowering.emit_cpp import Category, dims_in_order, emit_cpp, entry_name, statements_of
+from bb.lowering.pipelines import PIPELINES, PassPipeline
+from example_programs import EXAMPLES_DIR
 
 KERNEL = """
 !Q = !kernel.array<200x64xf32>
@@ -114,6 +118,52 @@ def test_doubles() -> None:
     )
 
 
+PROFILED = (KERNEL, *(f"{name}.mlir" for name in ("decoder_layer", "attention_gqa", "logsumexp", "lora")))
+
+
+@pytest.mark.parametrize("program", PROFILED, ids=lambda text: text[:20].strip())
+def test_a_profiled_kernel_is_the_same_but_for_its_probes(program: str) -> None:
+    """Lines are added, none is changed, and each statement has a number of its own."""
+    if program is KERNEL:
+        module = parse_module(program)
+    else:
+        text = (EXAMPLES_DIR / program).read_text()
+        module = PassPipeline(PIPELINES["cpu"]).run(parse_module(text, program))
+    kernels = kernels_of(module)
+    plain, profiled = (emit_cpp(kernels, profiling=flag).splitlines() for flag in (False, True))
+    added = [line for line in profiled if "bb::profile::" in line or line.startswith("BB_STATEMENTS(")]
+    assert [line for line in profiled if line not in added] == plain
+    assert not any("profile" in line or "STATEMENTS" in line for line in plain)
+    statements = statements_of(kernels)
+    assert added[0] == f"BB_STATEMENTS({len(statements)})"
+    assert sum("bb::profile::Launch" in line for line in added) == len(kernels)
+    numbers = [int(number) for line in added for number in re.findall(r"profile::at\((\d+), ", line)]
+    assert len(set(numbers)) == len(numbers)
+    assert set(numbers) <= set(range(len(statements)))
+    unnumbered = [each for number, each in enumerate(statements) if number not in numbers]
+    assert all(each.text.startswith("fill ") for each in unnumbered), "only a fill can be left out"
+    assert {each.kernel for each in statements} == {function.sym_name.data for function in kernels}
+
+
+def test_statements_of_a_profile() -> None:
+    (function,) = kernels_of(parse_module(KERNEL, "scores.mlir"))
+    found = statements_of([function])
+    assert [(each.text, each.category) for each in found] == [
+        ("load q", Category.MOVES),
+        ("fill top", Category.MOVES),
+        ("load k", Category.MOVES),
+        ("s = a · b", Category.CONTRACTION),
+        ("s, max top [M, N]: exp", Category.EXPONENTIALS),
+        ("store o", Category.MOVES),
+    ]
+    assert {each.type for each in found} == {"f32"}
+    assert found[0].place == "scores.mlir:19:5"
+    text = flat(emit_cpp([function], profiling=True))
+    assert "bb::profile::at(0, 0, Mn * Kn * (bb::idx)sizeof(float));" in text
+    assert "bb::profile::at(3, 2 * Mn * Nn * Kn, 0);" in text
+    assert "bb::profile::at(5, 0, Mn * Nn * (bb::idx)sizeof(bb::f16));" in text
+
+
 def test_no_kernels() -> None:
     assert emit_cpp([]).split() == ["#include", "<bb/cpu.hpp>", "#include", "<bb/kernel.hpp>"]
 
@@ -165,3 +215,41 @@ def test_refused(sentence: str) -> None:
     with pytest.raises(OpError) as error:
         source(REFUSED[sentence])
     assert sentence in str(error.value)
+
+
+TWICE = """
+!X = !kernel.array<200x64xf32>
+!C = !kernel.cursor<M x N x f32>
+!T = !kernel.tile<M x N x f32, scratch, lanes = cols>
+!V = !kernel.tile<M x f32, scratch>
+
+kernel.func @twice(%x : !X) outs(%o : !kernel.array<200xf32>)
+    attributes {block.dims = {M = #block.dim<200, block = 8>, N = #block.dim<64, whole>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !T
+    %b = kernel.tile : !T
+    %s = kernel.tile : !V
+    %1 = kernel.cursor %x [M, N] : !X -> !C
+    kernel.load %a, %1 in_place ahead : !T, !C
+    kernel.sweep [M, N] (%p = %a) -> (sum %s) : !T, !V {
+      kernel.yield %p : f32
+    }
+    kernel.sweep [M, N] (%p = %a, %q = %s) -> (sum %s) : !T, !V, !V {
+      %e = math.exp %p : f32
+      kernel.yield %e : f32
+    }
+    %2 = kernel.cursor %x [M, N] : !X -> !C
+    kernel.load %b, %2 in_place ahead : !T, !C
+    kernel.sweep [M, N] (%p = %b, %q = %s) -> (sum %s) : !T, !V, !V {
+      %e = math.exp %p : f32
+      kernel.yield %e : f32
+    }
+    %to = kernel.cursor %o [M] : !kernel.array<200xf32> -> !kernel.cursor<M x f32>
+    kernel.store %to, %s : !kernel.cursor<M x f32>, !V
+  }
+}
+"""
+
+
+def test_rows_that_are_loaded_twice_are_fetched_ahead() -> None:
+    assert source(TWICE).count("bb::prefetch<2>") >= 2

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bb.dialects import kernel
+from bb.dialects.diagnostics import OpError
 from bb.runtime import memory
 from bb.runtime.executable import Executable, compile_program
 from bb.runtime.interpreter import InputError
@@ -70,8 +71,8 @@ def packed(executable: Executable) -> list[kernel.PackedAttr]:
 @pytest.mark.parametrize("element", list(DTYPES))
 def test_packed_weights_give_what_plain_ones_give(element: str, rows: int):
     executable = compiled(element, rows)
-    # Many rows of bf16 are multiplied in bf16, whose pairs a contraction makes for itself.
-    assert len(packed(executable)) == (0 if element == "bf16" and rows > 8 else 2)
+    # Many rows of bf16 are multiplied in bf16, from pairs.
+    assert [layout.depth.data for layout in packed(executable)] == [1 + (element == "bf16" and rows > 8)] * 2
     x, w1, w2 = arrays(element, rows)
     prepared = executable.prepare(w1=w1, w2=w2)
     found, wanted = prepared(x), exact(x, w1, w2)
@@ -79,6 +80,24 @@ def test_packed_weights_give_what_plain_ones_give(element: str, rows: int):
     assert np.array_equal(found, prepared(x, threads=1), equal_nan=True)
     assert np.array_equal(found, executable(x, w1, w2))
     assert compare(compiled(element, rows, ())(x, w1, w2), wanted, BOUNDS[element]).within
+
+
+def test_what_is_multiplied_in_bf16_is_kept_in_pairs():
+    source = compiled("bf16", 100).source
+    assert source.count("bb::store_pairs<T>(") == source.count("bb::contract_bf16_packed(") == 2
+    assert "bb::store_packed_pairs<T>(" in source
+    assert "bb::store_pairs<T>(" in compiled("bf16", 100, ()).source
+    assert "pairs" not in compiled("f16", 100).source
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(" multiply bf16", ""), ("by 6 x 2", "by 6 x 4")], ids=["in f32", "by fours"]
+)
+def test_what_has_no_form_in_pairs_is_refused(old: str, new: str):
+    text = str(compiled("bf16", 100).module)
+    assert old in text
+    with pytest.raises(OpError, match=r"has no form on a CPU: .*pairs"):
+        _ = compile_program(text.replace(old, new), pipeline="").source
 
 
 @pytest.mark.parametrize("rows", [2, 130])

@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import subprocess
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -110,7 +111,8 @@ FUNCTIONS = {
 @functools.cache
 def float_arguments() -> np.ndarray:
     """Every 4099th bit pattern of float32, specials, and the neighbourhood of every branch of math.hpp."""
-    near = [1.0, 0.5, 0.625, 0.93, 4.0, 88.72284, 89.0, -87.33655, -103.97208, -104.0, 128.0, -126.0, -149.0]
+    near = [0.2345679, 0.4814815, 3.9375]  # ends of the intervals of erf
+    near += [1.0, 0.5, 0.625, 0.93, 4.0, 88.72284, 89.0, -87.33655, -103.97208, -104.0, 128.0, -126.0, -149.0]
     near += [-120.0, 16384.0, math.pi, math.pi / 2, 0.34657359, math.sqrt(0.5), 2.0**-126, 8388608.0, 1e-3]
     centres = np.array(near + [-x for x in near], np.float32).view(np.uint32).astype(np.int64)
     around = (centres[:, None] + np.arange(-500, 500)).ravel()
@@ -483,6 +485,16 @@ def test_parallel_for(library: Library, threads: int):
 
 def test_scratch(library: Library):
     assert library("scratch_promises") == 0
+
+
+def test_the_last_level_cache_is_the_one_that_a_cpu_reaches(library: Library):
+    sizes = list(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"))
+    found = library("last_level")
+    if not sizes:
+        assert found >= 2**17
+        return
+    # "512K": the largest that Linux lists; the C library may know the sum over a package instead.
+    assert found == max(int(size.read_text().strip().removesuffix("K")) for size in sizes) * 1024
 
 
 # ---- bounds and machine code

@@ -33,7 +33,7 @@
 //     read.
 //     mode: overwrite or accumulate. Give C and A the leading dimension plane_ld: powers of two are slow.
 //
-// All are sequential; scratch slot 3 is theirs. Sums are in a fixed order that depends on the extents and on
+// All are sequential; scratch slots 3 to 5 are theirs. Sums are in a fixed order that depends on the extents and on
 // the machine's cache sizes, not on threads. They return Status: ok, or out_of_memory where A or B is copied.
 #pragma once
 #include "convert.hpp"

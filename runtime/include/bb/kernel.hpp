@@ -103,6 +103,7 @@ inline Status contract_columns(T* C, idx ldc, const SA* A, idx am, idx ak, const
   const idx room = (needs_rows && !direct ? M * lda : 0) + (needs_columns ? K * ldb : 0);
   if (room && !(packed = scratch<T>(room, 2))) return out_of_memory;
   if (needs_rows && !direct) {
+    BB_PROFILE_PACKING
     load_plane<T>(packed, lda, M, K, A, am, ak, M, K);
     a = packed;
     packed += M * lda;
@@ -116,7 +117,10 @@ inline Status contract_columns(T* C, idx ldc, const SA* A, idx am, idx ak, const
   }
   const T* b = packed;
   idx b_stride = ldb;
-  if (needs_columns) load_plane<T>(packed, ldb, K, N, B, bk, bn, K, N);
+  if (needs_columns) {
+    BB_PROFILE_PACKING
+    load_plane<T>(packed, ldb, K, N, B, bk, bn, K, N);
+  }
   if constexpr (std::is_same_v<SB, T>)
     if (!needs_columns) b = B, b_stride = bk;
   if constexpr (broadcasts) {
@@ -139,7 +143,10 @@ inline Status contract_panels(T* C, idx ldc, const SA* A, idx am, idx ak, const 
   const idx lda = plane_ld<T>(K);
   T* const rows = scratch<T>(M * lda, 2);
   if (!rows) return out_of_memory;
-  load_plane<T>(rows, lda, M, K, A, am, ak, M, K);
+  {
+    BB_PROFILE_PACKING
+    load_plane<T>(rows, lda, M, K, A, am, ak, M, K);
+  }
   return contract_panels(C, ldc, (const T*)rows, lda, B, group, stride, M, N, K, mode);
 }
 }  // namespace bb

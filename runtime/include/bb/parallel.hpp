@@ -12,6 +12,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include "profile.hpp"
 #include "vec.hpp"
 #if defined(_OPENMP)
 #include <omp.h>
@@ -31,9 +32,12 @@ template <class F>
 BB_INLINE int status_of(F& f, idx task, int worker) {
   if constexpr (std::is_void_v<decltype(f(task, worker))>) {
     f(task, worker);
+    BB_PROFILE_BETWEEN
     return 0;
   } else {
-    return (int)f(task, worker);
+    const int status = (int)f(task, worker);
+    BB_PROFILE_BETWEEN
+    return status;
   }
 }
 }  // namespace detail
@@ -52,8 +56,10 @@ inline int parallel_for(idx tasks, int threads, F&& f) {
   const int team = tasks < threads ? (int)tasks : threads;
   // Of very many tasks, a few at a time: taking one costs as much as a short row.
   const int together = (int)std::clamp(tasks / (team * idx(128)), idx(1), idx(16));
+  BB_PROFILE_TEAM
 #pragma omp parallel num_threads(team)
   {
+    BB_PROFILE_WORKER
 #pragma omp for schedule(dynamic, together) nowait
     for (idx task = 0; task < tasks; task++) {
       if (status.load(std::memory_order_relaxed)) continue;

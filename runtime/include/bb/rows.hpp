@@ -2,7 +2,7 @@
 //
 // past_caches(bytes)     whether an array of so many bytes is written past the caches: it would not stay in them.
 //                        bbk_past_caches_from sets the bytes from which on that is so; at first the size of the
-//                        last-level cache.
+//                        last-level cache, last_level_cache().
 // load_in_place<T>(p, ld, outer, lanes, src, outer_stride, lane_stride)
 //     Rows<const T>: the rows at src themselves where lanes are contiguous elements of T and whole vectors, else
 //     copies of them in the plane at p.
@@ -16,16 +16,30 @@
 // parallel_for ends with a fence() of each worker.
 #pragma once
 #include <atomic>
+#include <cstdio>
 #include "plane.hpp"
 #if defined(__linux__)
 #include <unistd.h>
 #endif
 
 namespace bb {
+// The bytes of the largest cache that CPU 0 reaches, as Linux has them, or else the C library, which on some
+// processors knows only the sum over all caches of a package.
 inline idx last_level_cache() {
   long size = 0;
+#if defined(__linux__)
+  for (int index = 0; index < 8; index++) {
+    char name[64];
+    std::snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+    std::FILE* const file = std::fopen(name, "r");
+    if (!file) break;
+    long kib = 0;
+    if (std::fscanf(file, "%ldK", &kib) == 1 && kib << 10 > size) size = kib << 10;
+    std::fclose(file);
+  }
+#endif
 #if defined(_SC_LEVEL3_CACHE_SIZE)
-  size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (size <= 0) size = sysconf(_SC_LEVEL3_CACHE_SIZE);
   if (size <= 0) size = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
   return size > 0 ? size : idx(32) << 20;

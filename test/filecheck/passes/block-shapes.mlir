@@ -88,3 +88,25 @@ func.func @columns(%x: tensor<500x4096xf32> {bb.dims = ["M", "N"]}) -> tensor<50
   %out = array.softmax %x axis 0 : tensor<500x4096xf32>
   func.return %out : tensor<500x4096xf32>
 }
+
+// What a single row is multiplied with is read in long blocks, if its columns are enough blocks to share.
+// CHECK-LABEL: func.func @single_row
+// CHECK-SAME:  block.dims = {M = #block.dim<1, block = 64>, N = #block.dim<8192, block = 256>, K = #block.dim<4096, whole>}
+func.func @single_row(%x: tensor<1x4096xf32> {bb.dims = ["M", "K"]}, %w: tensor<4096x8192xf32> {bb.dims = ["K", "N"]}) -> tensor<1x8192xf32> {
+  %out = array.matmul %x, %w : tensor<1x4096xf32>, tensor<4096x8192xf32> -> tensor<1x8192xf32>
+  func.return %out : tensor<1x8192xf32>
+}
+
+// CHECK-LABEL: func.func @long_single_row
+// CHECK-SAME:  K = #block.dim<11008, block = 2048>
+func.func @long_single_row(%x: tensor<1x11008xf32> {bb.dims = ["M", "K"]}, %w: tensor<11008x4096xf32> {bb.dims = ["K", "N"]}) -> tensor<1x4096xf32> {
+  %out = array.matmul %x, %w : tensor<1x11008xf32>, tensor<11008x4096xf32> -> tensor<1x4096xf32>
+  func.return %out : tensor<1x4096xf32>
+}
+
+// CHECK-LABEL: func.func @few_columns
+// CHECK-SAME:  K = #block.dim<4096, block = 256>
+func.func @few_columns(%x: tensor<1x4096xf32> {bb.dims = ["M", "K"]}, %w: tensor<4096x512xf32> {bb.dims = ["K", "N"]}) -> tensor<1x512xf32> {
+  %out = array.matmul %x, %w : tensor<1x4096xf32>, tensor<4096x512xf32> -> tensor<1x512xf32>
+  func.return %out : tensor<1x512xf32>
+}

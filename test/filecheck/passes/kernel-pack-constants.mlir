@@ -51,8 +51,9 @@ func.func @elementwise(%x: tensor<100x600xf32>, %w: tensor<100x600xf32> {bb.cons
   func.return %o : tensor<100x600xf32>
 }
 
-// With many rows bf16 stays as it is: a contraction that may multiply in bf16 pairs the elements for itself.
-// CHECK-LABEL: kernel.func @in_bf16_kernel1(%x : !kernel.array<100x600xbf16>, %w : !kernel.array<600x300xbf16>)
+// With many rows bf16 stays bf16 for a contraction that may multiply in it, in pairs along k.
+// CHECK-LABEL: kernel.func @in_bf16_kernel1_pack_w(%w : !kernel.array<600x300xbf16>) outs(%packed : !kernel.array<300x600xbf16, #kernel.packed<[152, 256] by 6 x 2>>)
+// CHECK-LABEL: kernel.func @in_bf16_kernel1(%x : !kernel.array<100x600xbf16>, %w : !kernel.array<300x600xbf16, #kernel.packed<[152, 256] by 6 x 2>>)
 // CHECK:         kernel.contract {{.*}} multiply bf16
 func.func @in_bf16(%x: tensor<100x600xbf16>, %w: tensor<600x300xbf16> {bb.constant}) -> tensor<100x300xbf16> {
   %o = array.matmul %x, %w : tensor<100x600xbf16>, tensor<600x300xbf16> -> tensor<100x300xbf16>

@@ -929,6 +929,12 @@ kernel.func @packed_by_none(%x : !kernel.array<4x4xf32, #kernel.packed<[4, 4] by
 
 // -----
 
+// expected-error @+1 {{kernel.packed: expected positive sizes of blocks and groups}}
+kernel.func @packed_flat(%x : !kernel.array<4x4xbf16, #kernel.packed<[4, 4] by 2 x 0>>) attributes {block.dims = {}} {
+}
+
+// -----
+
 // expected-error @+1 {{expected rows and columns of a block, got 3 numbers}}
 kernel.func @packed_by_three(%x : !kernel.array<4x4xf32, #kernel.packed<[4, 4, 4] by 2>>) attributes {block.dims = {}} {
 }

@@ -210,3 +210,8 @@ func.func @packed(%w: tensor<600x300xbf16>) -> tensor<300x600xf32, #kernel.packe
   %p = kernel.launch @pack(%w) [[N, K]] : (tensor<600x300xbf16>) -> (tensor<300x600xf32, #kernel.packed<[64, 256] by 6>>)
   func.return %p : tensor<300x600xf32, #kernel.packed<[64, 256] by 6>>
 }
+
+// CHECK: func.func @in_pairs(%w: tensor<300x601xbf16, #kernel.packed<[64, 255] by 6 x 2>>)
+func.func @in_pairs(%w: tensor<300x601xbf16, #kernel.packed<[64, 255] by 6 x 2>>) {
+  func.return
+}

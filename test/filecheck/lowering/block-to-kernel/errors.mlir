@@ -24,16 +24,3 @@ func.func @custom(%x: tensor<8xf32>) -> tensor<8xf32> attributes {block.dims = {
   %y = block.assemble %Y [M] : !block.list<M, vector<M x f32>> -> tensor<8xf32>
   func.return %y : tensor<8xf32>
 }
-
-// -----
-
-func.func @across(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>) attributes {block.dims = {M = #block.dim<8, whole>}} {
-  %X = block.partition %x [M] : tensor<8xf32> -> !block.vector<M x f32, global>
-  %a = block.load %X : !block.vector<M x f32, global>
-  %y = array.relu %x : tensor<8xf32>
-  // expected-error @+1 {{uses a local item across an operation on arrays; a kernel cannot be cut there}}
-  %s = block.row_sum %a acc f32 : !block.vector<M x f32>
-  %t = block.store %s : !block.scalar<f32>
-  %z = block.assemble %t [] : !block.scalar<f32, global> -> tensor<f32>
-  func.return %y, %z : tensor<8xf32>, tensor<f32>
-}

@@ -17,6 +17,12 @@
 // RUN: not bb-run %s --target cpu --source --random 0 2>&1 | filecheck %s --check-prefix=NOTHING-RUNS
 // RUN: not bb-run %s --target cpu --random 0 --threads 0 2>&1 | filecheck %s --check-prefix=NO-THREADS
 // RUN: not bb-run %s --target cpu --random 0 --threads 5000 2>&1 | filecheck %s --check-prefix=MANY
+// RUN: not bb-run %s --random 0 --profile 2>&1 | filecheck %s --check-prefix=PROFILE
+// RUN: not bb-run %s --random 0 --roofline roof.png 2>&1 | filecheck %s --check-prefix=ROOFLINE
+// RUN: not bb-run %s --target cpu --random 0 --profile-json p.json 2>&1 | filecheck %s --check-prefix=JSON
+// RUN: not bb-run %s --target cpu --random 0 --bench --roofline roof.png 2>&1 | filecheck %s --check-prefix=NO-PROFILE
+// RUN: not bb-run %s --target cpu --random 0 --profile --roofline roof.jpg 2>&1 | filecheck %s --check-prefix=FORMAT
+// RUN: not bb-run %s --target cpu --source --profile 2>&1 | filecheck %s --check-prefix=SOURCE-PROFILE
 
 // SOURCE: // kernel copy_kernel1
 // SOURCE: Mblock = 64,
@@ -38,6 +44,12 @@
 // CACHE: bb-run: error: --no-cache belongs to the target cpu, not to interpreter
 // NOTHING-RUNS: bb-run: error: --source prints the source and runs nothing: --random has no meaning with it
 // NO-THREADS: bb-run: error: argument --threads: takes a positive integer, not '0'; --help lists the options
+// PROFILE: bb-run: error: --profile belongs to the target cpu, not to interpreter
+// ROOFLINE: bb-run: error: --roofline belongs to the target cpu, not to interpreter
+// JSON: bb-run: error: --profile-json writes a profile, so it needs --profile
+// NO-PROFILE: bb-run: error: --roofline writes a profile, so it needs --profile
+// FORMAT: bb-run: error: --roofline writes files that end in .png, .svg, .pdf, not 'roof.jpg'
+// SOURCE-PROFILE: bb-run: error: --source prints the source and runs nothing: --profile has no meaning with it
 // MANY: bb-run: error: the number of threads is 5000, expected 1 to 4096
 func.func @copy(%x: tensor<100xf32> {bb.dims = ["M"]}) -> tensor<100xf32> {
   %y = array.elementwise (%a = %x) : tensor<100xf32> -> tensor<100xf32> {

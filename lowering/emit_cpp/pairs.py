@@ -1,0 +1,65 @@
+"""Buffers that hold bf16 in pairs along k, as `runtime/include/bb/pairs.hpp` has them.
+
+Other buffers keep bf16 as f32. Where only contractions that multiply in bf16 read a buffer, each of them
+would pair its elements anew; so they are paired once, when they are stored, and take half the room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import BFloat16Type
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import block, kernel
+
+
+def buffers_of_pairs(function: kernel.FuncOp) -> set[SSAValue]:
+    """The buffers of a kernel that lie in pairs: their axes are k, and the rows that run along lanes."""
+    dims = block.parse_dims(function.attributes[block.DIMS])
+    return {
+        op.result for op in function.walk() if isinstance(op, kernel.BufferOp) and _lies_in_pairs(op, dims)
+    }
+
+
+def _lies_in_pairs(op: kernel.BufferOp, dims: Mapping[str, block.DimAttr]) -> bool:
+    assert isinstance(op.result.type, kernel.ArrayType)
+    if not isinstance(op.result.type.element_type, BFloat16Type) or len(op.axis_dims) != 2 or op.block_dims:
+        return False
+    summed, rows = op.axis_dims
+    size = dims[summed].block_size
+    if dims[summed].is_batch or (not dims[summed].is_whole and (size is None or size % 2)):
+        return False  # a block would begin amid a pair
+    readers = 0
+    for use in op.result.uses:
+        cursor = use.operation
+        if not isinstance(cursor, kernel.CursorOp) or cursor.first_dims:
+            return False
+        item = cursor.result.type
+        assert isinstance(item, kernel.CursorType)
+        if item.dims != (rows, summed):
+            return False
+        users = [(each.operation, each.index) for each in cursor.result.uses]
+        if not all(_writes(user) or _multiplies(user, index) for user, index in users):
+            return False
+        readers += sum(not _writes(user) for user, _ in users)
+    return readers > 0
+
+
+def _writes(op: Operation) -> bool:
+    """Whether it is a plain store of a tile with its rows in lanes."""
+    if not isinstance(op, kernel.StoreOp) or op.in_place is not None or op.stream is not None:
+        return False
+    tile = op.source.type
+    return isinstance(tile, kernel.TileType) and tile.rows_in_lanes
+
+
+def _multiplies(op: Operation, index: int) -> bool:
+    """Whether it is a contraction that takes its left operand, and that operand alone, as pairs."""
+    if not isinstance(op, kernel.ContractOp) or not isinstance(op.multiply, BFloat16Type):
+        return False
+    tile, packed = op.accumulator.type, op.rhs.owner
+    if not isinstance(tile, kernel.TileType) or not tile.rows_in_lanes or op.operands[index] is op.rhs:
+        return False
+    layout = packed.packed if isinstance(packed, kernel.CursorOp) else None
+    return layout is None or layout.depth.data == 2
