@@ -1,4 +1,4 @@
-"""The time of a kernel by a model: what is computed, what each tier of memory delivers, and what starting costs.
+"""The time of a kernel by a model: what is computed, what each tier of memory delivers, what starting costs.
 
 Every quantity is a formula over block sizes that takes numbers as well as arrays of them, so that a search
 evaluates all its candidates at once.
@@ -34,6 +34,7 @@ class Extent:
 
     length: int
     size: Number
+    is_batch: bool = False
 
     @cached_property
     def blocks(self) -> Number:
@@ -92,13 +93,18 @@ class CostModel:
         return self.machine.call + sum(cost.seconds for cost in costs)
 
     def touched(self, extents: Extents) -> float:
-        """Bytes of all arrays that a call touches. Depends on no block size where items cover their arrays."""
+        """Bytes of all arrays that a call touches, whatever the block sizes are.
+
+        What a kernel makes for itself alone does not count, nor how many partial results there are of each.
+        """
         sizes: dict[object, float] = {}
         for plan in self.plans:
-            if not plan.once:
-                for move in plan.moves:
+            own = {move.array for move in plan.moves} if plan.once else plan.private_arrays()
+            for move in plan.moves:
+                if move.array not in own:
                     total = float(move.bytes)
-                    for dim in {*move.dims, *(loop.dim for loop in move.indexed)}:
+                    batches = {loop.dim for loop in move.indexed if extents[loop.dim].is_batch}
+                    for dim in {*move.dims, *batches}:
                         total *= extents[dim].length
                     sizes[move.array] = max(total, sizes.get(move.array, 0.0))
         return sum(sizes.values())
@@ -227,12 +233,9 @@ class _Kernel:
             dims = (each.rows, each.columns, each.depth)
             own = 2.0 * self._along(dims, each.loops)
             needed = [loop for loop in each.loops if loop in each.needed or loop.dim in dims]
+            once = 2.0 * self._along(dims, needed) * self.visible(each.loops) / self.visible(needed)
             flops = flops + own
-            again = (
-                again
-                + own
-                - 2.0 * self._along(dims, needed) / self.visible(needed) * self.visible(each.loops)
-            )
+            again = again + own - once
             seconds = seconds + self._contract_seconds(each)
         return flops, again, seconds
 
@@ -267,23 +270,23 @@ class _Kernel:
     def tasks_and_idle(self) -> tuple[Number, Number]:
         """Independent iterations, and how much longer workers take for them than if none were ever idle.
 
-        Where the grid has a single iteration, `block-distribute` makes grids of the loops inside; where it has
-        fewer than there are workers, those share the iterations of a reduction.
+        Where the grid has a single iteration, `block-distribute` makes grids of the loops inside; where it
+        has fewer than there are workers, those share the iterations of a reduction.
         """
         workers = self.machine.workers
-        tasks = self.trips(self.plan.grid)
+        tasks: Number = self.trips(self.plan.grid)
         inner = [
             loops[: len(self.plan.grid) + 1]
             for loops in self.plan.chains()
             if len(loops) > len(self.plan.grid)
         ]
         if inner:
-            within = self.trips(inner[0][len(self.plan.grid) :])
+            within: Number = self.trips(inner[0][len(self.plan.grid) :])
             for loops in inner[1:]:
                 within = np.maximum(within, self.trips(loops[len(self.plan.grid) :]))
             tasks = np.where(tasks < workers, tasks * np.maximum(1.0, within), tasks)
-        rounds = np.ceil(tasks / workers) * workers / tasks
-        ragged = self._ragged_rounds(workers)
+        rounds: Number = np.ceil(tasks / workers) * workers / tasks
+        ragged: Number = self._ragged_rounds(workers)
         return tasks, np.where(ragged > 0, np.minimum(rounds, np.maximum(ragged, 1.0)), rounds)
 
     def _ragged_rounds(self, workers: int) -> Number:
@@ -307,17 +310,14 @@ class _Kernel:
         """Bytes that a tier cannot deliver: the next one does."""
         assert tier.capacity is not None
         first = _overflow(touched, tier.capacity)
-        stored = {move.array for move in self.plan.moves if move.stores}
-        private = {move.array for move in self.plan.moves if not move.stores} & stored
+        private = self.plan.private_arrays()
+        # What a task made for itself is still where it put it, if all that the task touches is.
+        inner = _overflow(self.footprint(self.plan.grid[-1]), tier.capacity) if self.plan.grid else first
         total: Number = 0.0
         for move in self.plan.moves:
             own, again = self._own_and_again(move, tier, touched)
-            if (
-                move.array in private
-            ):  # made by the same task: nothing is fetched that it has not just written
-                loops = self.plan.grid[-1:]
-                first = _overflow(self.footprint(loops[0]), tier.capacity) if loops else first
-            total = total + own * self.visible(move.loops) * (first + again - 1)
+            once = np.minimum(first, inner) if move.array in private else first
+            total = total + own * self.visible(move.loops) * (once + again - 1)
         return total
 
     def _own_and_again(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:

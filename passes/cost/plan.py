@@ -121,6 +121,11 @@ class KernelPlan:
             found |= dict.fromkeys(loops)
         return sorted(found, key=lambda loop: self.depth(loop))
 
+    def private_arrays(self) -> set[object]:
+        """What the kernel stores and loads again."""
+        stored = {move.array for move in self.moves if move.stores}
+        return stored & {move.array for move in self.moves if not move.stores}
+
     def chains(self) -> Iterable[tuple[Loop, ...]]:
         yield self.grid
         for part in (self.contractions, self.vectors, self.moves, self.tiles):
@@ -322,9 +327,8 @@ class _Planner:
             simple = algebra_flops(op)
             if isinstance(op, block.MonomialOp) and any(exponent < 0 for _, exponent in op.pairs):
                 functions = {"div": 1}
-        items = [
-            value.type for value in (*op.operands, *op.results) if isinstance(value.type, block.ItemType)
-        ]
+        values = (*op.operands, *op.results)
+        items = [value.type for value in values if isinstance(value.type, block.ItemType)]
         if not items:
             return
         dims = max((item.dims for item in items), key=len)
