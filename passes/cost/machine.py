@@ -44,11 +44,13 @@ class Machine:
     Rates are of one worker. `contract` has the flops per second of contractions by element type (`f32` must
     be there), `vector` the simple operations on elements per second, `functions` the seconds that one element
     takes. A contraction of blocks of R rows, C columns and depth K reaches 1 / (1 + half_rows / R +
-    half_columns / C + half_depth / K) of its rate (Hockney's half-performance lengths); `few_rows` or fewer
-    keep only `few_rows_rate` of it. Rows are computed `lanes` at a time. `copy` is the seconds that
+    half_columns / C + half_depth / K) of its rate (Hockney's half-performance lengths), where rows above
+    `panel_rows` and depths above `panel_depth` count as those, for it is cut there anyway; `few_rows` or
+    fewer keep `few_rows_rate` of it. Rows are computed `lanes` at a time. `copy` is the seconds that
     an element takes to a tile in another layout. `exposed` is the part of the times hidden behind the longest
     one that shows nevertheless. `call`, `launch`, `task` and `step` are seconds: for a call of the program,
-    a kernel, an iteration of the parallel loops, an operation on blocks. `scratch` is how many bytes a worker
+    a kernel, an iteration of the parallel loops, an operation on blocks. Where workers share the iterations of one reduction
+    they take `sharing` as long. `scratch` is how many bytes a worker
     may use for its tiles; None where more only makes them slow.
     """
 
@@ -65,11 +67,14 @@ class Machine:
     half_rows: float
     half_columns: float
     half_depth: float
+    panel_rows: float
+    panel_depth: float
     exposed: float
     call: float
     launch: float
     task: float
     step: float
+    sharing: float
     scratch: float | None
     tiers: tuple[Tier, ...]
 
@@ -167,11 +172,14 @@ def machine_of(record: object, name: str) -> Machine:
         half_rows=_number(given, "half_rows", zero=True),
         half_columns=_number(given, "half_columns", zero=True),
         half_depth=_number(given, "half_depth", zero=True),
+        panel_rows=_number(given, "panel_rows"),
+        panel_depth=_number(given, "panel_depth"),
         exposed=_number(given, "exposed", zero=True),
         call=_number(given, "call", zero=True),
         launch=_number(given, "launch", zero=True),
         task=_number(given, "task", zero=True),
         step=_number(given, "step", zero=True),
+        sharing=_number(given, "sharing"),
         scratch=None if given["scratch"] is None else _number(given, "scratch"),
         tiers=listed,
     )

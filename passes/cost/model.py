@@ -72,6 +72,7 @@ class KernelCost:
     scratch: Number
     contract_seconds: Number
     vector_seconds: Number
+    tile_seconds: Number
     copy_seconds: Number
     tier_seconds: tuple[Number, ...]
     start_seconds: Number
@@ -121,8 +122,9 @@ class CostModel:
         copy = kernel.total(machine.copy * kernel.elements(move) for move in plan.moves if move.copied)
         moved = kernel.total(move.bytes * kernel.elements(move) for move in plan.moves)
         bytes, tier_seconds = self._tiers(kernel, extents, moved, workers)
+        sweeping = kernel.tile_seconds()
         steps = kernel.total(kernel.trips(loops) for loops in plan.operations) * machine.step
-        computing = (contract + vector + copy + steps) / machine.workers * idle
+        computing = (contract + vector + sweeping + copy + steps) / machine.workers * idle
         start = machine.launch + tasks * machine.task / workers
         times = [computing, *(seconds * idle for seconds in tier_seconds)]
         longest = times[0]
@@ -145,6 +147,7 @@ class CostModel:
             scratch,
             contract / machine.workers,
             vector / machine.workers,
+            sweeping / machine.workers,
             (copy + steps) / machine.workers,
             tier_seconds,
             start,
@@ -246,7 +249,9 @@ class _Kernel:
         rate = machine.contract_rate(each.element_type)
         padded = 2.0 * self._along(dims, each.loops, {each.rows: machine.lanes})
         filled = _rounded(rows, machine.lanes)
-        slower = 1 + machine.half_rows / filled + machine.half_columns / columns + machine.half_depth / depth
+        panel = filled / np.ceil(filled / machine.panel_rows)
+        deep = np.minimum(depth, machine.panel_depth)
+        slower = 1 + machine.half_rows / panel + machine.half_columns / columns + machine.half_depth / deep
         few = 2.0 * self._along(dims, each.loops) / (rate * machine.few_rows_rate)
         return np.where(rows <= machine.few_rows, few, padded * slower / rate)
 
@@ -275,6 +280,7 @@ class _Kernel:
         """
         workers = self.machine.workers
         tasks: Number = self.trips(self.plan.grid)
+        shared: Number = False
         inner = [
             loops[: len(self.plan.grid) + 1]
             for loops in self.plan.chains()
@@ -284,10 +290,12 @@ class _Kernel:
             within: Number = self.trips(inner[0][len(self.plan.grid) :])
             for loops in inner[1:]:
                 within = np.maximum(within, self.trips(loops[len(self.plan.grid) :]))
-            tasks = np.where(tasks < workers, tasks * np.maximum(1.0, within), tasks)
+            shared = tasks < workers
+            tasks = np.where(shared, tasks * np.maximum(1.0, within), tasks)
         rounds: Number = np.ceil(tasks / workers) * workers / tasks
         ragged: Number = self._ragged_rounds(workers)
-        return tasks, np.where(ragged > 0, np.minimum(rounds, np.maximum(ragged, 1.0)), rounds)
+        idle: Number = np.where(ragged > 0, np.minimum(rounds, np.maximum(ragged, 1.0)), rounds)
+        return tasks, np.where(shared, idle * self.machine.sharing, idle)
 
     def _ragged_rounds(self, workers: int) -> Number:
         """`idle` where short last blocks go to whoever is ready first; 0 where there are none."""
@@ -318,6 +326,33 @@ class _Kernel:
             own, again = self._own_and_again(move, tier, touched)
             once = np.minimum(first, inner) if move.array in private else first
             total = total + own * self.visible(move.loops) * (once + again - 1)
+        return total
+
+    def tile_seconds(self) -> Number:
+        """Seconds of one worker to read and write tiles, from wherever those of one iteration have room.
+
+        Sweeps and contractions follow each other, so that nothing hides them.
+        """
+        bytes, scratch = self.tile_bytes(), self.scratch()
+        seconds: Number = 0.0
+        beyond: Number = 1.0
+        for tier in self.machine.tiers:
+            further = 0.0 if tier.capacity is None else _overflow(scratch, tier.capacity)
+            further = np.minimum(beyond, further)
+            rate = tier.bandwidth / (self.machine.workers if tier.shared else 1)
+            seconds = seconds + bytes * (beyond - further) / rate
+            beyond = further
+        return seconds
+
+    def tile_bytes(self) -> Number:
+        """Bytes that operations read and write in tiles: results of contractions, and what sweeps pass over."""
+        total: Number = 0.0
+        for each in self.plan.contractions:
+            pieces = np.ceil(self.extents[each.depth].size / self.machine.panel_depth)
+            total = total + 8 * self._along((each.rows, each.columns), each.loops) * pieces
+        for work in self.plan.vectors:
+            if len(work.dims) > 1:
+                total = total + 6 * self._along(work.dims, work.loops)
         return total
 
     def _own_and_again(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:
