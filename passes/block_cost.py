@@ -65,12 +65,12 @@ def cost_text(programs: Sequence[CostedProgram]) -> str:
     parts = [_program_text(program) for program in programs]
     tiers = ", ".join(tier.name for tier in machine.tiers)
     parts.append(
-        "contract, vector: operations of contractions and on elements (functions of one count as one), with the\n"
-        "  time they take all workers; from TIER: bytes that a tier delivers, with the time it needs for them\n"
-        f"  (tiers: {tiers}); tiles: time to read and write blocks in local memory, and to copy them there\n"
-        "tasks: iterations of the parallel loops; idle: time that workers wait for the last one; scratch: bytes\n"
-        "  of the blocks of a task; start: time to launch and to share out; time: the longest of computing and\n"
-        f"  each tier, {machine.exposed:.0%} of the others, and start; bound by: which one is the longest\n"
+        "contract, vector: operations of contractions and on elements (functions of one count as one), with\n"
+        "  the time they take all workers; from TIER: bytes that a tier delivers, with the time it needs for\n"
+        f"  them (tiers: {tiers}); tiles: time to read, write and fill the blocks of a task\n"
+        "tasks: iterations of the parallel loops; idle: how much longer workers take because some wait for\n"
+        "  others; scratch: bytes of the blocks of a task; start: time to launch and to share out; time: the\n"
+        f"  longest of computing and each tier, {machine.exposed:.0%} of the others, and start; bound by: the longest\n"
         "again: contraction flops that repeat others; once: not in every call, but when constants are bound\n"
     )
     return "\n".join(parts)
@@ -78,13 +78,9 @@ def cost_text(programs: Sequence[CostedProgram]) -> str:
 
 def _program_text(program: CostedProgram) -> str:
     machine = program.model.machine
-    dims = ", ".join(
-        f"{name} = {program.lengths[name]}" + _cut(program, name) for name in program.dims
-    )
-    title = (
-        f"cost of @{program.name} on {machine.name}, {counted(machine.workers, 'worker')}, by the model: {dims}\n"
-    )
-    return title + _table(program)
+    dims = ", ".join(f"{name} = {program.lengths[name]}" + _cut(program, name) for name in program.dims)
+    target = f"{machine.name} ({counted(machine.workers, 'worker')})"
+    return f"cost of @{program.name} on {target}, by the model: {dims}\n" + _table(program)
 
 
 def _cut(program: CostedProgram, name: str) -> str:
@@ -109,8 +105,7 @@ def _table(program: CostedProgram) -> str:
         computing = cost.contract_seconds + cost.vector_seconds + cost.tile_seconds + cost.copy_seconds
         times = {"computing": float(computing)}
         times |= {
-            tier.name: float(seconds)
-            for tier, seconds in zip(machine.tiers, cost.tier_seconds, strict=True)
+            tier.name: float(seconds) for tier, seconds in zip(machine.tiers, cost.tier_seconds, strict=True)
         }
         longest = max(times, key=lambda name: times[name])
         work = float(cost.vector_operations) + float(cost.function_calls)

@@ -49,9 +49,10 @@ class Machine:
     fewer keep `few_rows_rate` of it. Rows are computed `lanes` at a time. `copy` is the seconds that
     an element takes to a tile in another layout. `exposed` is the part of the times hidden behind the longest
     one that shows nevertheless. `call`, `launch`, `task` and `step` are seconds: for a call of the program,
-    a kernel, an iteration of the parallel loops, an operation on blocks. Where workers share the iterations of one reduction
-    they take `sharing` as long. `scratch` is how many bytes a worker
-    may use for its tiles; None where more only makes them slow.
+    a kernel, an iteration of the parallel loops, an operation on blocks. Where workers share the iterations
+    of one reduction they take `sharing` times as long; with one task for each of them the last one takes
+    `uneven` longer, as a part, and with more tasks accordingly less. `scratch` is how many bytes a worker may
+    use for its tiles; None where more only makes them slow.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Machine:
     task: float
     step: float
     sharing: float
+    uneven: float
     scratch: float | None
     tiers: tuple[Tier, ...]
 
@@ -180,6 +182,7 @@ def machine_of(record: object, name: str) -> Machine:
         task=_number(given, "task", zero=True),
         step=_number(given, "step", zero=True),
         sharing=_number(given, "sharing"),
+        uneven=_number(given, "uneven", zero=True),
         scratch=None if given["scratch"] is None else _number(given, "scratch"),
         tiers=listed,
     )

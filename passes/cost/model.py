@@ -295,6 +295,7 @@ class _Kernel:
         rounds: Number = np.ceil(tasks / workers) * workers / tasks
         ragged: Number = self._ragged_rounds(workers)
         idle: Number = np.where(ragged > 0, np.minimum(rounds, np.maximum(ragged, 1.0)), rounds)
+        idle = idle * (1 + self.machine.uneven * np.minimum(1.0, workers / tasks))
         return tasks, np.where(shared, idle * self.machine.sharing, idle)
 
     def _ragged_rounds(self, workers: int) -> Number:
@@ -329,31 +330,33 @@ class _Kernel:
         return total
 
     def tile_seconds(self) -> Number:
-        """Seconds of one worker to read and write tiles, from wherever those of one iteration have room.
+        """Seconds of one worker to read and write tiles: results of contractions, and what sweeps pass over.
 
-        Sweeps and contractions follow each other, so that nothing hides them.
+        They come from wherever all has room that the iteration around touches. Sweeps and contractions follow
+        each other, so that nothing hides them.
         """
-        bytes, scratch = self.tile_bytes(), self.scratch()
+        seconds: Number = 0.0
+        for each in self.plan.contractions:
+            pieces = np.ceil(self.extents[each.depth].size / self.machine.panel_depth)
+            bytes = 4 * self._along((each.rows, each.columns), each.loops) * pieces
+            seconds = seconds + self._near_seconds(bytes, each.loops)
+        for work in self.plan.vectors:
+            if len(work.dims) > 1:
+                bytes = 3 * self._along(work.dims, work.loops)
+                seconds = seconds + self._near_seconds(bytes, work.loops)
+        return seconds
+
+    def _near_seconds(self, bytes: Number, loops: Sequence[Loop]) -> Number:
+        around = self.footprint(loops[-1]) if loops else self.scratch()
         seconds: Number = 0.0
         beyond: Number = 1.0
         for tier in self.machine.tiers:
-            further = 0.0 if tier.capacity is None else _overflow(scratch, tier.capacity)
+            further = 0.0 if tier.capacity is None else _overflow(around, tier.capacity)
             further = np.minimum(beyond, further)
             rate = tier.bandwidth / (self.machine.workers if tier.shared else 1)
             seconds = seconds + bytes * (beyond - further) / rate
             beyond = further
         return seconds
-
-    def tile_bytes(self) -> Number:
-        """Bytes that operations read and write in tiles: results of contractions, and what sweeps pass over."""
-        total: Number = 0.0
-        for each in self.plan.contractions:
-            pieces = np.ceil(self.extents[each.depth].size / self.machine.panel_depth)
-            total = total + 8 * self._along((each.rows, each.columns), each.loops) * pieces
-        for work in self.plan.vectors:
-            if len(work.dims) > 1:
-                total = total + 6 * self._along(work.dims, work.loops)
-        return total
 
     def _own_and_again(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:
         """Bytes of what a move takes or gives in all, each element once, and how often each comes from

@@ -31,9 +31,7 @@ class CostedProgram:
     def of(cls, function: FuncOp, machine: Machine, given: Mapping[str, int] = {}) -> CostedProgram:
         """The program of a function. `given` are extents, of dims of unknown extent or in place of others."""
         dims = block.parse_dims(function.attributes[block.DIMS])
-        lengths = {
-            name: given.get(name) or dim.static_extent or ASSUMED_EXTENT for name, dim in dims.items()
-        }
+        lengths = {name: given.get(name) or dim.static_extent or ASSUMED_EXTENT for name, dim in dims.items()}
         plans = tuple(plan_function(function))
         return cls(function.sym_name.data, dims, lengths, plans, CostModel(machine, plans))
 

@@ -69,7 +69,7 @@ def legal_sizes(length: int, lanes: int, step: int = 1) -> list[int]:
         even = -(-length // (parts * half)) * half
         if even >= 2 * half:
             sizes.add(even)
-    found = sorted((size for size in sizes if size <= length and (size <= LARGEST_SIZE or size == length)))
+    found = sorted(size for size in sizes if size <= length and (size <= LARGEST_SIZE or size == length))
     found.reverse()
     return [found[0], *found[1::step]]
 
