@@ -65,12 +65,12 @@ def cost_text(programs: Sequence[CostedProgram]) -> str:
     parts = [_program_text(program) for program in programs]
     tiers = ", ".join(tier.name for tier in machine.tiers)
     parts.append(
-        "contract, vector: operations of contractions and on elements (functions of one count as one), with\n"
-        "  the time they take all workers; from TIER: bytes that a tier delivers, with the time it needs for\n"
-        f"  them (tiers: {tiers}); tiles: time to read, write and fill the blocks of a task\n"
-        "tasks: iterations of the parallel loops; idle: how much longer workers take because some wait for\n"
-        "  others; scratch: bytes of the blocks of a task; start: time to launch and to share out; time: the\n"
-        f"  longest of computing and each tier, {machine.exposed:.0%} of the others, and start; bound by: the longest\n"
+        "contract, vector: operations of contractions and on elements (functions of one count as one),\n"
+        "  with the time they take all workers; from TIER: bytes that a tier delivers, with the time it\n"
+        f"  needs for them (tiers: {tiers}); tiles: time to read, write and fill the blocks of a task\n"
+        "tasks: iterations of the parallel loops; idle: how much longer workers take because some wait\n"
+        "  for others; scratch: bytes of the blocks of a task; start: time to launch and to share out;\n"
+        f"  time: the longest of computing and each tier, {machine.exposed:.0%} of the others, and start\n"
         "again: contraction flops that repeat others; once: not in every call, but when constants are bound\n"
     )
     return "\n".join(parts)

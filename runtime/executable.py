@@ -32,6 +32,7 @@ from .call_plan import CallPlans, Launched, Notes, result_array
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
+from .machine_description import register_this_machine
 from .memory import allocate, allocate_on_large_pages
 from .scalar_semantics import Array, numpy_dtype
 from .settings import byte_count, setting
@@ -39,6 +40,8 @@ from .shared_objects import compile_shared_object, load_shared_object, native_di
 from .threads import thread_count
 
 Index = ctypes.c_int64
+
+register_this_machine()
 
 STREAM_VARIABLE = "BB_STREAM_FROM"
 

@@ -240,7 +240,8 @@ class _Planner:
     def _map(self, op: block.MapOp, loops: tuple[Loop, ...]) -> None:
         kinds = op.result_kinds
         stacks = all(kind is Kind.Stack for kind in kinds)
-        loop = Loop(op.dim_name, stacks, op in self._parallel, _visible(op, loops))
+        until = None if stacks else _visible(op, loops)  # elsewhere it hides results, but saves no work
+        loop = Loop(op.dim_name, stacks, op in self._parallel, until)
         if loop.parallel:
             self.plan.grid += (loop,)
         for value, argument in zip(op.inputs, op.body.block.args, strict=True):
