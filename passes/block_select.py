@@ -132,12 +132,14 @@ def _alone(function: FuncOp) -> ModuleOp:
 
 
 def _choices_of_whole(function: FuncOp) -> Iterator[tuple[str, ...]]:
-    """Sets of dims that are whole in front of fusion, the largest first."""
+    """Sets of dims that are whole in front of fusion, the largest sets first. Rows stay parallel loops."""
     dims = block.parse_dims(function.attributes[block.DIMS])
+    rows = {op.dim_name for op in function.body.block.ops if isinstance(op, block.MapOp)}
     short = [
         name
         for name, dim in dims.items()
-        if dim.block_size is None
+        if name not in rows
+        and dim.block_size is None
         and not dim.is_batch
         and dim.static_extent is not None
         and dim.static_extent <= LONGEST_WHOLE

@@ -16,18 +16,20 @@ from .shapes import Optimum, best_shapes
 def choose_by_model(function: FuncOp, machine: Machine) -> tuple[dict[str, block.DimAttr], Optimum]:
     """The dims of a block program, with the sizes at which it costs least for those that have none.
 
-    A dim is whole where its best block is all of it. It is cut nevertheless where a causal mask cuts its loop
-    short, and where its extent is not known: then the size is the best one for an assumed extent.
+    A dim is whole where its best block is all of it. It keeps a loop nevertheless where that is a parallel
+    one, or a causal mask cuts it short, and where its extent is not known: then the size is the best one for
+    an assumed extent.
     """
     program = CostedProgram.of(function, machine)
     free = [name for name, dim in program.dims.items() if not dim.is_batch and dim.block_size is None]
     free = [name for name in free if not program.dims[name].is_whole]
     best = best_shapes(program, free)
-    masked = {loop.dim for plan in program.plans for loop in plan.loops() if loop.until is not None}
+    loops = [loop for plan in program.plans for loop in plan.loops()]
+    looped = {loop.dim for loop in loops if loop.parallel or loop.until is not None}
     dims = dict(program.dims)
     for name in free:
         size, dim = best.sizes[name], dims[name]
-        whole = size == dim.static_extent and name not in masked
+        whole = size == dim.static_extent and name not in looped
         dims[name] = (
             block.DimAttr(dim.extent.data, 0, block.Blocking.Whole) if whole else dim.with_block_size(size)
         )

@@ -133,7 +133,7 @@ class CostModel:
         seconds = longest + machine.exposed * (sum(times) - longest) + start
         scratch = kernel.scratch()
         if machine.scratch is not None:
-            seconds = np.where(scratch > machine.scratch, np.inf, seconds)
+            seconds = _where(scratch > machine.scratch, np.inf, seconds)
         return KernelCost(
             contract_flops,
             recomputed,
@@ -253,7 +253,7 @@ class _Kernel:
         deep = np.minimum(depth, machine.panel_depth)
         slower = 1 + machine.half_rows / panel + machine.half_columns / columns + machine.half_depth / deep
         few = 2.0 * self._along(dims, each.loops) / (rate * machine.few_rows_rate)
-        return np.where(rows <= machine.few_rows, few, padded * slower / rate)
+        return _where(rows <= machine.few_rows, few, padded * slower / rate)
 
     def vectors(self) -> tuple[Number, Number, Number]:
         """Simple operations, functions of elements, and seconds of one worker."""
@@ -291,12 +291,12 @@ class _Kernel:
             for loops in inner[1:]:
                 within = np.maximum(within, self.trips(loops[len(self.plan.grid) :]))
             shared = tasks < workers
-            tasks = np.where(shared, tasks * np.maximum(1.0, within), tasks)
+            tasks = _where(shared, tasks * np.maximum(1.0, within), tasks)
         rounds: Number = np.ceil(tasks / workers) * workers / tasks
         ragged: Number = self._ragged_rounds(workers)
-        idle: Number = np.where(ragged > 0, np.minimum(rounds, np.maximum(ragged, 1.0)), rounds)
+        idle: Number = _where(ragged > 0, np.minimum(rounds, np.maximum(ragged, 1.0)), rounds)
         idle = idle * (1 + self.machine.uneven * np.minimum(1.0, workers / tasks))
-        return tasks, np.where(shared, idle * self.machine.sharing, idle)
+        return tasks, _where(shared, idle * self.machine.sharing, idle)
 
     def _ragged_rounds(self, workers: int) -> Number:
         """`idle` where short last blocks go to whoever is ready first; 0 where there are none."""
@@ -311,9 +311,9 @@ class _Kernel:
         short = total - full
         rounds = np.ceil(full / workers)
         left = np.maximum(0.0, short - (rounds * workers - full))
-        size = np.where(short > 0, (parts - full) / np.maximum(short, 1.0), 0.0)
+        size = _where(short > 0, (parts - full) / np.maximum(short, 1.0), 0.0)
         length = rounds + np.ceil(left / workers) * size
-        return np.where((short > 0) & (full > 0), length * workers / parts, 0.0)
+        return _where((short > 0) & (full > 0), length * workers / parts, 0.0)
 
     def misses(self, tier: Tier, touched: float) -> Number:
         """Bytes that a tier cannot deliver: the next one does."""
@@ -426,6 +426,12 @@ def visible_part(rows: Extent, columns: int, offset: int) -> Number:
 def _visible_columns(rows: int, size: float, columns: int, offset: int) -> float:
     ends = np.minimum(np.arange(size, rows + size, size), rows)
     return float(np.mean(np.minimum(ends + offset, columns))) / columns
+
+
+def _where(condition: Number, yes: Number, no: Number) -> Number:
+    """numpy's `where`, without what types it has for numbers."""
+    chosen: Any = np.where(condition, yes, no)
+    return chosen
 
 
 def _rounded(number: Number, step: int) -> Number:
