@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -430,8 +430,7 @@ def _visible_columns(rows: int, size: float, columns: int, offset: int) -> float
 
 def _where(condition: Number, yes: Number, no: Number) -> Number:
     """numpy's `where`, without what types it has for numbers."""
-    chosen: Any = np.where(condition, yes, no)
-    return chosen
+    return cast(Any, np.where(condition, yes, no))
 
 
 def _rounded(number: Number, step: int) -> Number:
