@@ -62,6 +62,12 @@ def _block_apply() -> type[ModulePass]:
     return BlockApplyPass
 
 
+def _block_cost() -> type[ModulePass]:
+    from ..passes.block_cost import BlockCostPass
+
+    return BlockCostPass
+
+
 def _block_distribute() -> type[ModulePass]:
     from ..passes.block_distribute import BlockDistributePass
 
@@ -90,6 +96,12 @@ def _block_stabilize() -> type[ModulePass]:
     from ..passes.block_stabilize import BlockStabilizePass
 
     return BlockStabilizePass
+
+
+def _block_select() -> type[ModulePass]:
+    from ..passes.block_select import BlockSelectPass
+
+    return BlockSelectPass
 
 
 def _block_shapes() -> type[ModulePass]:
@@ -164,11 +176,13 @@ ALL_PASSES: dict[str, PassFactory] = {
     "array-simplify-views": _array_simplify_views,
     "array-to-block": _array_to_block,
     "block-apply": _block_apply,
+    "block-cost": _block_cost,
     "block-distribute": _block_distribute,
     "block-fuse": _block_fuse,
     "block-fuse-elementwise": _block_fuse_elementwise,
     "block-mask-remainders": _block_mask_remainders,
     "block-stabilize": _block_stabilize,
+    "block-select": _block_select,
     "block-shapes": _block_shapes,
     "block-to-kernel": _block_to_kernel,
     "block-traffic": _block_traffic,

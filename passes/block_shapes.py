@@ -39,6 +39,7 @@ from ..dialects import block
 from ..dialects.block import Blocking
 from ..dialects.diagnostics import OpError, did_you_mean
 from .causal import masked_later
+from .output import os_reason, print_text
 from .programs import block_programs
 
 ROWS = 64
@@ -63,6 +64,9 @@ class BlockShapesPass(ModulePass):
     """Choose a block size for every dim that has none: `block-shapes{M=64 N=256 K=whole}` sets some by name.
 
     A size that a program declares stays, unless it is named. Dims of extent `?` are cut into blocks as well.
+    `target=NAME` takes, of all legal sizes, those at which the program as it stands costs least on a machine,
+    by the model of `block-cost`: it belongs behind `block-fuse`. `report=true` shows them, as comments, and
+    how many were considered.
     """
 
     name = "block-shapes"
@@ -70,8 +74,12 @@ class BlockShapesPass(ModulePass):
     """The field that takes the options named like dims."""
 
     sizes: tuple[str, ...] = ()
+    target: str | None = None
+    report: bool = False
 
     def __post_init__(self) -> None:
+        if self.report and self.target is None:
+            raise ValueError("option 'report' belongs to option 'target', which is not given")
         for size in self.sizes:
             dim, _, text = size.partition("=")
             if text != WHOLE and not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
@@ -84,13 +92,42 @@ class BlockShapesPass(ModulePass):
         for function in functions:
             dims = block.parse_dims(function.attributes[block.DIMS])
             known |= dict.fromkeys(dims)
-            function.attributes[block.DIMS] = block.dims_attr(choose_shapes(function, dims, wanted))
+            if self.target is None:
+                chosen = choose_shapes(function, dims, wanted)
+            else:
+                chosen = self._by_model(function, dims, wanted, self.target)
+            function.attributes[block.DIMS] = block.dims_attr(chosen)
         for name in wanted:
             if name not in known:
                 otherwise = f"; the dims are {', '.join(known)}" if known else ""
                 raise PassFailedException(
                     f"no function has a dim {name}{did_you_mean(name, known, otherwise)}"
                 )
+
+    def _by_model(
+        self,
+        function: FuncOp,
+        dims: Mapping[str, block.DimAttr],
+        wanted: Mapping[str, str],
+        target: str,
+    ) -> dict[str, block.DimAttr]:
+        from .block_traffic import as_comments
+        from .cost.choose import choice_text, choose_by_model
+        from .cost.machine import machine_named
+
+        machine = machine_named(target)
+        given = {
+            name: _wanted(function, name, dim, wanted[name]) if name in wanted else dim
+            for name, dim in dims.items()
+        }
+        function.attributes[block.DIMS] = block.dims_attr(given)
+        chosen, best = choose_by_model(function, machine)
+        if self.report:
+            try:
+                print_text(as_comments(choice_text(function, chosen, best, machine)))
+            except OSError as error:
+                raise PassFailedException(f"cannot write to standard output: {os_reason(error)}") from error
+        return chosen
 
 
 def choose_shapes(
@@ -108,12 +145,8 @@ def _shaped(
     function: FuncOp, name: str, dims: Mapping[str, block.DimAttr], wanted: str | None, roles: _Roles
 ) -> block.DimAttr:
     dim = dims[name]
-    if dim.is_batch and wanted is not None:
-        raise OpError(function, f"batch dim {name} takes no block size: its items have no axis over it")
-    if wanted == WHOLE:
-        return block.DimAttr(dim.extent.data, 0, Blocking.Whole)
     if wanted is not None:
-        return dim.with_block_size(int(wanted))
+        return _wanted(function, name, dim, wanted)
     if dim.is_batch or dim.block_size is not None or dim.is_whole:
         return dim
     extent, longest = dim.static_extent, COLUMNS
@@ -139,6 +172,15 @@ def _shaped(
     if name in roles.streamed:
         return dim.with_block_size(LONG_CHAINED)
     return dim.with_block_size(COLUMNS if extent is None else even_columns(extent))
+
+
+def _wanted(function: FuncOp, name: str, dim: block.DimAttr, wanted: str) -> block.DimAttr:
+    """A dim with the size that was asked for."""
+    if dim.is_batch:
+        raise OpError(function, f"batch dim {name} takes no block size: its items have no axis over it")
+    if wanted == WHOLE:
+        return block.DimAttr(dim.extent.data, 0, Blocking.Whole)
+    return dim.with_block_size(int(wanted))
 
 
 def _row_length(dims: Mapping[str, block.DimAttr], roles: _Roles) -> int:

@@ -32,6 +32,7 @@ from .constants import declare_constants, declared_constants
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
 from .launch_plan import Extents, Launch, Plan, plan_of
+from .machine_description import register_this_machine
 from .memory import allocate, allocate_on_large_pages
 from .profile import Profile, profile_of
 from .profiler import Profiler
@@ -41,6 +42,8 @@ from .shared_objects import compile_shared_object, load_shared_object, native_di
 from .threads import thread_count
 
 Index = ctypes.c_int64
+
+register_this_machine()
 
 STREAM_VARIABLE = "BB_STREAM_FROM"
 

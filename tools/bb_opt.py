@@ -31,6 +31,7 @@ from ..lowering.pipelines import (
     named_pipeline,
     split_after,
 )
+from ..passes.cost.machine import Machine, register_machine
 from ..passes.rules import ALL_RULES
 from .expected_diagnostics import check_expectations
 from .files import DEFAULT_LIMIT_MIB, Chunk, ToolError, read_text, split_chunks, write_stdout, write_text
@@ -50,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``bb-opt`` with the given arguments (default: the process's); returns the exit status, 0 or 1."""
     with _registries_restored():
         try:
+            register_machine("cpu", _this_machine)
             return _run(_arguments(argv))
         except (ToolError, PipelineError) as error:
             return _complain(str(error))
@@ -101,6 +103,13 @@ def _run(options: argparse.Namespace) -> int:
         check = EquivalenceCheck(options.verify_equivalence, options.max_input_size, _print_error)
     name, text = read_text(options.input, options.max_input_size)
     return _Session(options, pipeline, name, text, explanation, check).run()
+
+
+def _this_machine() -> Machine:
+    """The target `cpu` of the cost model, measured where it is asked for."""
+    from ..runtime.machine_description import this_machine
+
+    return this_machine()
 
 
 def _pipeline(options: argparse.Namespace) -> PassPipeline:
