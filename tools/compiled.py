@@ -11,13 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..dialects import kernel
-from ..runtime.executable import (
-    CompileOptions,
-    Executable,
-    KernelLibrary,
-    compile_all,
-    compile_program,
-)
+from ..runtime.executable import Executable, compile_all, compile_program
+from ..runtime.kernel_library import CompileOptions, KernelLibrary
 from ..runtime.machine_limits import machine_limits
 from ..runtime.profile import Profile
 from ..runtime.scalar_semantics import Array
