@@ -16,7 +16,7 @@ from ..source_text import comment_text, location_comment, mangle
 from .names import Names
 from .pairs import buffers_of_pairs
 from .probes import Probes
-from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place
+from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place, widened
 from .scalars import number
 from .stages import Stages, single_stage, stages_of
 from .sweep import SweepEmitter
@@ -349,10 +349,18 @@ class KernelEmitter:
             case kernel.ContractOp():
                 return self._contract(op)
             case kernel.SweepOp():
-                ahead = fetched_ahead(op, self.windows, self.dims)
-                return SweepEmitter(op, self.planes, self.dims, self.names, self.double, ahead).lines()
+                return self._sweep(op)
             case _:
                 raise OpError(op, "has no form on a CPU")
+
+    def _sweep(self, op: kernel.SweepOp) -> list[str]:
+        same = widened(op, self.planes)
+        for index, plane in same.items():
+            self.planes[op.outputs[index]] = plane
+        if len(same) == len(op.outputs):
+            return []
+        ahead = fetched_ahead(op, self.windows, self.dims)
+        return SweepEmitter(op, self.planes, self.dims, self.names, self.double, ahead, same).lines()
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]

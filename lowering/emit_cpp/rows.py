@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
@@ -31,7 +32,7 @@ def load_in_place(plane: Plane, window: Window, names: Names) -> tuple[str, Plan
         f"const auto {name} = bb::load_in_place<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
         f"{window.pointer}, {by_outer}, {by_lane});"
     )
-    return line, Plane(f"{name}.data", f"{name}.ld", plane.type)
+    return line, Plane(plane.pointer, plane.stride, plane.type, rows=name)
 
 
 def goes_past(cursor: kernel.CursorOp, dims: Mapping[str, DimNames]) -> str:
@@ -51,15 +52,14 @@ def store_in_place(plane: Plane, window: Window, past: str, names: Names) -> tup
         f"const auto {name} = bb::store_in_place<T>({plane.pointer}, {plane.stride}, {lanes}, "
         f"{window.pointer}, {by_outer}, {by_lane}, {past});"
     )
-    return line, Plane(f"{name}.data", f"{name}.ld", plane.type, past=f"{name}.past")
+    return line, Plane(plane.pointer, plane.stride, plane.type, rows=name)
 
 
 def finish(plane: Plane, window: Window, past: str) -> str:
     """The line of a store whose sweep may have written to the array already."""
     outer, lanes = _rows(plane.type, window.widths, "1")
     by_outer, by_lane = _rows(plane.type, window.strides, "0")
-    rows = plane.pointer.removesuffix(".data")
-    return f"bb::finish_rows<T>({rows}, {window.pointer}, {by_outer}, {by_lane}, {outer}, {lanes}, {past});"
+    return f"{plane.rows}.finish({window.pointer}, {by_outer}, {by_lane}, {outer}, {lanes}, {past});"
 
 
 def fetched_ahead(
@@ -91,6 +91,31 @@ def fetched_ahead(
             share = f"({f'{begin} * {width} + ' if begin else ''}l) / {len(sharing)}"
         lines.append(f"bb::prefetch<2>({window.pointer} + (o + 1) * {by_outer} + {share});")
     return list(dict.fromkeys(lines))
+
+
+def widened(op: kernel.SweepOp, planes: Mapping[SSAValue, Plane]) -> dict[int, Plane]:
+    """The outputs of a sweep that are one of its inputs, read where it lies, in a wider type.
+
+    A plane holds both alike, so whoever reads such an output can read the input: it must be written here
+    alone, and be read by later sweeps of the same body alone. By the indices of outputs: the input's plane.
+    """
+    arguments = dict[SSAValue, SSAValue](zip(op.body.block.args, op.inputs, strict=True))
+    found: dict[int, Plane] = {}
+    for index, value in enumerate(op.yield_op.arguments):
+        tile = op.outputs[index]
+        if op.output_kinds[index] is not kernel.Output.Each or not isinstance(value.owner, arith.ExtFOp):
+            continue
+        source = arguments.get(value.owner.input)
+        if source is None or planes[source].rows is None or tile_type(source).dims != tile_type(tile).dims:
+            continue
+        readers = kernel.readers(tile)
+        later = all(
+            isinstance(each, kernel.SweepOp) and each.parent is op.parent and op.is_before_in_block(each)
+            for each in readers
+        )
+        if later and kernel.writers(tile) == [op]:
+            found[index] = planes[source]
+    return found
 
 
 def _computes(op: kernel.SweepOp) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.diagnostics import OpError
@@ -36,6 +37,8 @@ class SweepEmitter:
     double: bool
     ahead: Sequence[str] = ()
     """Lines for what is fetched meanwhile, at the position (o, l)."""
+    left_out: Collection[int] = ()
+    """Outputs that need not be written, for their readers have the input that they equal."""
     _values: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
     def lines(self) -> list[str]:
@@ -43,7 +46,9 @@ class SweepEmitter:
         body = [*self.ahead, *self._loads(), *self._body()]
         reductions = [index for index, kind in enumerate(self.op.output_kinds) if kind is not Output.Each]
         body += [
-            self._written(index) for index, kind in enumerate(self.op.output_kinds) if kind is Output.Each
+            self._written(index)
+            for index, kind in enumerate(self.op.output_kinds)
+            if kind is Output.Each and index not in self.left_out
         ]
         if not reductions:
             return [
@@ -82,6 +87,15 @@ class SweepEmitter:
     def _outer(self) -> str:
         return "1" if self._outer_dim is None else self.dims[self._outer_dim].width
 
+    def _position(self, tile: SSAValue) -> tuple[str, str, bool]:
+        """The row and the lane of a tile at (o, l), and whether all lanes have the same element."""
+        dims = tile_type(tile).dims
+        if len(dims) == 2:
+            return "o", "l", False
+        if not dims:
+            return "0", "0", bool(self.op.dims)
+        return ("0", "l", False) if dims[0] == self._lane_dim else ("0", "o", True)
+
     def _address(self, tile: SSAValue) -> tuple[str, bool]:
         """Where the elements of a tile at (o, l) lie, and whether all lanes have the same one."""
         plane, dims = self.planes[tile], tile_type(tile).dims
@@ -100,8 +114,16 @@ class SweepEmitter:
         for argument, tile in zip(self.op.body.block.args, self.op.inputs, strict=True):
             if not argument.uses:
                 continue
-            address, broadcast = self._address(tile)
-            value = f"bb::splat<T>(*({address}))" if broadcast else f"bb::load({address})"
+            if (rows := self.planes[tile].rows) is not None:
+                outer, lane, broadcast = self._position(tile)
+                value = (
+                    f"bb::splat<T>({rows}.at({outer}, {lane}))"
+                    if broadcast
+                    else f"{rows}.load({outer}, {lane})"
+                )
+            else:
+                address, broadcast = self._address(tile)
+                value = f"bb::splat<T>(*({address}))" if broadcast else f"bb::load({address})"
             if argument.type == i1:
                 value = f"{value} != 0"
             elif not is_float(argument.type):
@@ -118,6 +140,9 @@ class SweepEmitter:
             if not op.results or not op.results[0].uses:
                 continue
             result = op.results[0]
+            if self._is_rounded_when_written(op):
+                self._values[result] = self._values[op.operands[0]]
+                continue
             if isinstance(op, kernel.QuantityOp):
                 type, value = "const I", self._quantity(op)
             else:
@@ -127,6 +152,20 @@ class SweepEmitter:
             name = self._values[result] = self.names.claim(result.name_hint or "t")
             lines.append(f"{type} {name} = {value};")
         return lines
+
+    def _is_rounded_when_written(self, op: Operation) -> bool:
+        """Whether all that becomes of a rounded value is an element of an array of its own type."""
+        if not isinstance(op, arith.TruncFOp) or self.double:
+            return False
+        uses = list(op.result.uses)
+        if any(use.operation is not self.op.yield_op for use in uses):
+            return False
+        return all(
+            self.op.output_kinds[use.index] is Output.Each
+            and self.planes[self.op.outputs[use.index]].rows is not None
+            and tile_type(self.op.outputs[use.index]).element_type == op.result.type
+            for use in uses
+        )
 
     def _quantity(self, op: kernel.QuantityOp) -> str:
         dim = self.dims[op.dim_name]
@@ -154,10 +193,10 @@ class SweepEmitter:
         return name if is_float(value.type) else f"bb::as_float<T>({name})"
 
     def _written(self, index: int) -> str:
+        if (rows := self.planes[self.op.outputs[index]].rows) is not None:
+            outer, lane, _ = self._position(self.op.outputs[index])
+            return f"{rows}.put({outer}, {lane}, {self._as_stored(index)});"
         address, _ = self._address(self.op.outputs[index])
-        past = self.planes[self.op.outputs[index]].past
-        if past is not None:
-            return f"bb::put<T>({address}, {self._as_stored(index)}, {past});"
         return f"bb::store({address}, {self._as_stored(index)});"
 
     def _neutral(self, index: int) -> str:

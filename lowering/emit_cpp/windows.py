@@ -190,8 +190,8 @@ class Plane:
     pointer: str
     stride: str
     type: kernel.TileType
-    past: str | None = None
-    """Whether what is written to it goes past the caches, where that is decided by an expression."""
+    rows: str | None = None
+    """The rows that sweeps read or write in its place, where those of the array may serve: see rows.hpp."""
 
     def elements(self, rows: str = "stride") -> tuple[str, str]:
         """The strides along the rows and the columns of a block."""

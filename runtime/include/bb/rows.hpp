@@ -4,12 +4,12 @@
 //                        bbk_past_caches_from sets the bytes from which on that is so; at first the size of the
 //                        last-level cache, last_level_cache().
 // load_in_place<T>(p, ld, outer, lanes, src, outer_stride, lane_stride)
-//     Rows<const T>: the rows at src themselves where lanes are contiguous elements of T and whole vectors, else
-//     copies of them in the plane at p.
+//     ReadRows<T, S>: the rows at src themselves where lanes are contiguous and whole vectors, else copies of them
+//     in the plane at p. load(o, l) is the vector at lane l of row o, at(o, l) one element; 16 bits are widened.
 // store_in_place<T>(p, ld, lanes, dst, outer_stride, lane_stride, past)
-//     Rows<T> to write results to: the rows at dst themselves or the plane at p, likewise. With `past` they are
-//     at dst only if they are aligned, and `.past` says that put(p, v, past) may stream.
-// finish_rows(rows, dst, outer_stride, lane_stride, outer, lanes, past)   what is left to do after the last put
+//     WrittenRows<T, S> to write results to: the rows at dst themselves or the plane at p, likewise. With `past`
+//     they are at dst only if they are aligned; put(o, l, v) then streams, and rounds to S.
+// rows.finish(dst, outer_stride, lane_stride, outer, lanes, past)   what is left to do after the last put
 // stream_plane<T>(dst, outer_stride, lane_stride, src, ld, outer, lanes, past)
 //     as store_plane, but past the caches where `past` is true and lanes are contiguous: first and last elements
 //     of rows that are no whole aligned vectors are stored as usual. Any storage type.
@@ -47,18 +47,13 @@ inline idx last_level_cache() {
 inline std::atomic<idx> past_caches_from{last_level_cache()};
 BB_INLINE bool past_caches(idx bytes) { return bytes >= past_caches_from.load(std::memory_order_relaxed); }
 
-template <class T>
-struct Rows {
-  T* data;
-  idx ld;
-  bool here = false;
-  bool past = false;
-};
-
 namespace detail {
+// Whether rows of S can be read and written as vectors of T.
+template <class T, class S>
+inline constexpr bool direct = std::is_same_v<T, S> || (std::is_same_v<T, float> && is_half<S>);
 template <class T, class S>
 BB_INLINE bool whole_rows(idx lanes, idx lane_stride) {
-  return std::is_same_v<T, S> && lane_stride == 1 && lanes % W<T> == 0;
+  return direct<T, S> && lane_stride == 1 && lanes % W<T> == 0;
 }
 // The bytes of W<T> elements of storage type S.
 template <class T, class S>
@@ -85,28 +80,34 @@ BB_INLINE void stream_as(S* p, vec<T> v) {
   else if constexpr (std::is_same_v<S, bf16>) detail::stream_halves(p, detail::narrow_bf16(v));
   else detail::stream_halves(p, detail::narrow_f16(v));
 }
-template <class T>
-BB_INLINE void put(T* p, vec<T> v, bool past) {
-  if (past) stream(p, v);
-  else store(p, v);
-}
+template <class T, class S>
+struct ReadRows {
+  const T* plane;
+  idx ld;
+  const S* array;  // nullptr where the rows are copied
+  idx stride;
+
+  BB_INLINE vec<T> load(idx o, idx l) const {
+    if constexpr (std::is_same_v<T, S>) return bb::load(plane + o * ld + l);
+    else if (array) return load_as<T>(array + o * stride + l);
+    else return bb::load(plane + o * ld + l);
+  }
+  BB_INLINE T at(idx o, idx l) const {
+    if constexpr (!std::is_same_v<T, S>)
+      if (array) return cast<T>(array[o * stride + l]);
+    return plane[o * ld + l];
+  }
+};
 
 template <class T, class S>
-BB_INLINE Rows<const T> load_in_place(T* p, idx ld, idx outer, idx lanes, const S* src, idx outer_stride,
-                                      idx lane_stride) {
-  if constexpr (std::is_same_v<T, S>)
-    if (detail::whole_rows<T, S>(lanes, lane_stride)) return {src, outer_stride, true};
-  load_plane<T>(p, ld, outer, lanes, src, outer_stride, lane_stride, outer, lanes);
-  return {p, ld};
-}
-template <class T, class S>
-BB_INLINE Rows<T> store_in_place(T* p, idx ld, idx lanes, S* dst, idx outer_stride, idx lane_stride, bool past) {
-  if constexpr (std::is_same_v<T, S>) {
-    const bool aligned = (std::uintptr_t)dst % BB_VECTOR_BYTES == 0 && outer_stride % W<T> == 0;
-    if (detail::whole_rows<T, S>(lanes, lane_stride) && (aligned || !past))
-      return {dst, outer_stride, true, past};
+BB_INLINE ReadRows<T, S> load_in_place(T* p, idx ld, idx outer, idx lanes, const S* src, idx outer_stride,
+                                       idx lane_stride) {
+  if (detail::whole_rows<T, S>(lanes, lane_stride)) {
+    if constexpr (std::is_same_v<T, S>) return {src, outer_stride, src, outer_stride};
+    else return {nullptr, 0, src, outer_stride};
   }
-  return {p, ld};
+  load_plane<T>(p, ld, outer, lanes, src, outer_stride, lane_stride, outer, lanes);
+  return {p, ld, nullptr, 0};
 }
 
 template <class T, class S>
@@ -131,8 +132,33 @@ BB_INLINE void stream_plane(S* dst, idx outer_stride, idx lane_stride, const T* 
   store_plane<T>(dst, outer_stride, lane_stride, src, ld, outer, lanes);
 }
 template <class T, class S>
-BB_INLINE void finish_rows(const Rows<T>& rows, S* dst, idx outer_stride, idx lane_stride, idx outer, idx lanes,
-                           bool past) {
-  if (!rows.here) stream_plane<T>(dst, outer_stride, lane_stride, rows.data, rows.ld, outer, lanes, past);
+struct WrittenRows {
+  T* plane;
+  idx ld;
+  S* array;  // nullptr where results go to the plane first
+  idx stride;
+  bool past;
+
+  BB_INLINE void put(idx o, idx l, vec<T> v) const {
+    if constexpr (detail::direct<T, S>) {
+      if (array) {
+        if constexpr (detail::streams<T, S>)
+          if (past) return stream_as<T>(array + o * stride + l, v);
+        return store_as<T>(array + o * stride + l, v);
+      }
+    }
+    store(plane + o * ld + l, v);
+  }
+  BB_INLINE void finish(S* dst, idx outer_stride, idx lane_stride, idx outer, idx lanes, bool past) const {
+    if (!array) stream_plane<T>(dst, outer_stride, lane_stride, plane, ld, outer, lanes, past);
+  }
+};
+
+template <class T, class S>
+BB_INLINE WrittenRows<T, S> store_in_place(T* p, idx ld, idx lanes, S* dst, idx outer_stride, idx lane_stride,
+                                           bool past) {
+  const bool aligned = (std::uintptr_t)dst % detail::vector_bytes<T, S> == 0 && outer_stride % W<T> == 0;
+  if (detail::whole_rows<T, S>(lanes, lane_stride) && (aligned || !past)) return {p, ld, dst, outer_stride, past};
+  return {p, ld, nullptr, 0, false};
 }
 }  // namespace bb
