@@ -207,6 +207,26 @@ def test_what_is_marked() -> None:
             assert not any(isinstance(op, kernel.ForOp) for op in function.walk())
 
 
+def kernel_source(name: str) -> str:
+    """The emitted text of one kernel of the programs in bf16."""
+    text = executables("bf16")[name].source
+    return next(part for part in text.split("\n// kernel ") if part.startswith(name))
+
+
+def test_rows_in_16_bits_are_not_copied_and_rounded_once() -> None:
+    source = kernel_source("rms_norm_4096")
+    assert source.count("_rows.load(") == 3  # x twice, and the scale
+    assert "bb::rounded" not in source
+    assert source.count("bb::store(") == 1  # one over the root of the mean: nothing is widened into a plane
+
+
+def test_a_rounded_value_that_others_use_stays_rounded() -> None:
+    source = kernel_source("gate_4112")
+    # What gelu gives is rounded before it is multiplied; the product is rounded as it is written.
+    assert source.count("bb::rounded<bb::bf16>") == 1
+    assert source.count("_rows.put(") == 1
+
+
 def test_the_size_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     text = PROGRAMS.replace("ELEMENT", "f32").partition("func.func @softmax_130")[0]
     monkeypatch.setenv("BB_STREAM_FROM", "1K")
