@@ -91,8 +91,13 @@ class EmulatedKernel:
                 f"{shared_mem} bytes of dynamic shared memory are above the kernel's limit of "
                 f"{self._max_dynamic}: set max_dynamic_shared_size_bytes"
             )
-        arguments = pack_arguments(self.signature, args, names, undefined)
-        return run_launch(self._program(), self.signature, grid3, block3, arguments, shared_mem, settings)
+        signature = self._signature_for(args)
+        arguments = pack_arguments(signature, args, names, undefined)
+        return run_launch(self._program(), signature, grid3, block3, arguments, shared_mem, settings)
+
+    def _signature_for(self, args: Sequence[object]) -> KernelSignature:
+        """The signature by which these arguments are passed."""
+        return self.signature
 
 
 def _extents(what: str, extents: Sequence[int]) -> tuple[int, int, int]:

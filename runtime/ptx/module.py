@@ -18,7 +18,6 @@ from ..cuda_emulator.kernel import EmulatedKernel
 from ..cuda_emulator.launch import LaunchSettings
 from ..cuda_emulator.native_files import device_directory
 from ..cuda_emulator.program import KernelSignature, Program, build_program
-from ..cuda_emulator.report import LaunchReport
 from .parse import parse_ptx
 from .translate import translate
 
@@ -26,39 +25,15 @@ from .translate import translate
 class PtxKernel(EmulatedKernel):
     """A kernel of a `PtxModule`; PTX has no word for pointers, so that the arguments tell which they are."""
 
-    def launch(
-        self,
-        grid: Sequence[int],
-        block: Sequence[int],
-        args: Sequence[object],
-        shared_mem: int = 0,
-        *,
-        schedule: str | None = None,
-        seed: int | None = None,
-        profile: bool | None = None,
-        names: Sequence[str] = (),
-        undefined: Sequence[int] = (),
-        time_limit: float | None = None,
-        max_findings: int | None = None,
-    ) -> LaunchReport:
-        """See `EmulatedKernel.launch`."""
+    def _signature_for(self, args: Sequence[object]) -> KernelSignature:
         parameters = self.signature.parameters
-        if len(args) == len(parameters):
-            seen = [
-                replace(each, is_pointer=each.size == 8 and not isinstance(value, np.generic | int | float))
-                for each, value in zip(parameters, args, strict=True)
-            ]
-            self.signature = replace(self.signature, parameters=tuple(seen))
-        return super().launch(
-            *(grid, block, args, shared_mem),
-            schedule=schedule,
-            seed=seed,
-            profile=profile,
-            names=names,
-            undefined=undefined,
-            time_limit=time_limit,
-            max_findings=max_findings,
-        )
+        if len(args) != len(parameters):
+            return self.signature
+        seen = [
+            replace(each, is_pointer=each.size == 8 and not isinstance(value, np.generic | int | float))
+            for each, value in zip(parameters, args, strict=True)
+        ]
+        return replace(self.signature, parameters=tuple(seen))
 
 
 class PtxModule:
