@@ -98,14 +98,14 @@ class SweepEmitter:
 
     def _address(self, tile: SSAValue) -> tuple[str, bool]:
         """Where the elements of a tile at (o, l) lie, and whether all lanes have the same one."""
-        plane, dims = self.planes[tile], tile_type(tile).dims
-        if len(dims) == 2:
-            return f"{plane.pointer} + o * {plane.stride} + l", False
-        if not dims:
-            return plane.pointer, bool(self.op.dims)
-        if dims[0] == self._lane_dim:
-            return f"{plane.pointer} + l", False
-        return f"{plane.pointer} + o", True
+        plane = self.planes[tile]
+        outer, lane, broadcast = self._position(tile)
+        terms = [plane.pointer]
+        if outer != "0":
+            terms.append(f"{outer} * {plane.stride}")
+        if lane != "0":
+            terms.append(lane)
+        return " + ".join(terms), broadcast
 
     # Statements
 
