@@ -58,6 +58,12 @@ def test_no_file_names_a_path_of_somebodys_machine():
     assert not hits
 
 
+def test_the_root_holds_no_file_that_somebody_left_there():
+    known = {"__init__.py", "py.typed", "pyproject.toml", "Makefile", "LICENSE"}
+    at_root = {path.name for path in FILES if path.parent == ROOT}
+    assert {name for name in at_root - known if not name.endswith(".md") and name[0] != "."} == set()
+
+
 def test_licence_is_apache_with_the_llvm_exception():
     text = (ROOT / "LICENSE").read_text()
     assert "Apache License\n" in text
