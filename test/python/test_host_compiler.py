@@ -61,7 +61,7 @@ def test_flags(monkeypatch: pytest.MonkeyPatch):
     assert "-ffast-math" not in flags
     assert compiler.link_flags()[0] == "-shared"
     checked = compiler.compile_flags(("address", "undefined"))
-    assert {"-O1", "-g", "-fsanitize=address,undefined", "-fno-omit-frame-pointer"} <= set(checked)
+    assert {"-O1", "-g1", "-fsanitize=address,undefined", "-fno-omit-frame-pointer"} <= set(checked)
     assert "-O3" not in checked
     with pytest.raises(
         ValueError, match="there is no sanitizer 'x,-fplugin', only address, undefined, thread"

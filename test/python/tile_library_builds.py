@@ -31,7 +31,7 @@ TARGETS = {
     "baseline": ["-O2"],
     "clang": ["-O3", "-march=native"],
     "neon": ["-O2", "-static"],
-    "sanitized": ["-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    "sanitized": ["-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
 }
 
 COMPILERS = {"clang": "clang++", "neon": "aarch64-linux-gnu-g++"}
