@@ -513,10 +513,10 @@ class KernelEmitter:
                 f"{vectors}, {stride}, {columns}, bb::round_up({rows}, bb::W<T>), {summed}, {mode}{scale})"
             )
         elif packed:
-            self._in_pairs(op, False)
             left, (left_row, left_sum) = self._operand(op.lhs)
+            function = "contract_bf16_panels" if self._in_pairs(op, in_bf16) else "contract_panels"
             call = (
-                f"bb::contract_panels({accumulator.pointer}, {accumulator.stride}, "
+                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
                 f"{left}, {left_row}, {left_sum}, {packed}, {rows}, {columns}, {summed}, {mode}{scale})"
             )
         elif accumulator.type.rows_in_lanes:
