@@ -37,7 +37,7 @@ struct InBf16 {
     vf c[MR][NV];
     BB_UNROLL for (int i = 0; i < MR; i++) BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = vf{};
     for (idx k = 0; k < pairs; k++, B += step) {
-      if constexpr (MR > 2) BB_UNROLL for (idx l = 0; l < NV * W<float>; l += line) prefetch<2>(B + ahead + l);
+      if constexpr (MR > 6) BB_UNROLL for (idx l = 0; l < NV * W<float>; l += line) prefetch<2>(B + ahead + l);
       native::Pairs b[NV];
       BB_UNROLL for (int j = 0; j < NV; j++) b[j] = native::load_pairs(B + j * W<float>);
       BB_UNROLL for (int i = 0; i < MR; i++) {
