@@ -163,7 +163,11 @@ def test_panels_of_few_rows(target: Library, storage: str):
         stride = group * 2 * -(-columns // 2)
         packed = np.full(-(-rows // group) * stride, np.nan, BF16)
         target("pack", packed, rows, columns, group, x, x.shape[1], n, k)
-        a, c, scale = laid_out(values.astype(STORAGE[storage]), trial % 4), aligned((m, x.shape[1])), aligned(m)
+        a, c, scale = (
+            laid_out(values.astype(STORAGE[storage]), trial % 4),
+            aligned((m, x.shape[1])),
+            aligned(m),
+        )
         c[:], scale[:] = rng.normal(size=c.shape), rng.random(m)
         old = c[:, :n].astype(np.float64) * [[[0.0]], [[1.0]], scale[:, None].astype(np.float64)][mode]
         call = (c, c.shape[1], a, *strides(a), packed, group, stride, m, n, k, ctypes.c_int(mode), scale)
