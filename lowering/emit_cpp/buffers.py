@@ -1,8 +1,8 @@
 """How buffers lie in memory, and tiles that are blocks of them.
 
 Both are rows of lanes in memory of the kernel's own. So a tile that a sweep fills and a store puts away is
-the block that it goes to, and one that is loaded, and only read then, is the block that it comes from: none is
-copied.
+the block that it goes to, and one that is loaded, and only read then, is the block that it comes from.
+Neither is copied.
 """
 
 from __future__ import annotations
