@@ -46,9 +46,9 @@ class KernelPackConstantsPass(ModulePass):
     """Give constant right operands of contractions the layout that they are read in.
 
     Kernels that run once do it. Constant are arguments with the attribute `bb.constant`, and what launches
-    with `bb.once` make of them. With rows in lanes, 16-bit floats become f32 on the way, unless all
-    contractions may multiply bf16 as it is: that lies in pairs along k. Where few rows make a contraction as
-    fast as memory, 16-bit floats stay as they are.
+    with `bb.once` make of them. bf16 that all contractions may multiply as it is lies in pairs along k. Other
+    16-bit floats become f32 on the way with rows in lanes, and stay as they are where few rows make a
+    contraction as fast as memory.
     """
 
     name = "kernel-pack-constants"
@@ -157,15 +157,17 @@ def _layout_for(called: kernel.FuncOp, argument: BlockArgument[Attribute]) -> ke
         return None
     if not isinstance(element, Float64Type | Float32Type | BFloat16Type | Float16Type):
         return None
-    depth = 1
-    if kernel.Lanes.Rows in lanes:
-        in_bf16 = isinstance(element, BFloat16Type) and all(_multiplies_in_bf16(cursor) for cursor in cursors)
-        if in_bf16 and _computes_in_double(called):
+    in_bf16 = isinstance(element, BFloat16Type) and all(_multiplies_in_bf16(cursor) for cursor in cursors)
+    if in_bf16 and _computes_in_double(called):
+        if kernel.Lanes.Rows in lanes:
             return None
-        group, depth = ROWS, PAIR if in_bf16 else 1
+        in_bf16 = False
+    if kernel.Lanes.Rows in lanes:
+        group = ROWS
         element = element if in_bf16 or isinstance(element, Float64Type) else f32
     else:
         group = PANEL // (8 if isinstance(element, Float64Type) else 4)
+    depth = PAIR if in_bf16 else 1
     if rows < group:
         return None
     extents = dict(zip((axis[0] for axis in first.axis_dims), type.shape, strict=True))

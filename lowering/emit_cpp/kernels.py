@@ -13,8 +13,9 @@ from ...dialects.diagnostics import OpError, location_of
 from ...dialects.kernel.sizes import buffer_elements
 from ..precision import computes_in_double
 from ..source_text import comment_text, location_comment, mangle
+from .buffers import buffer_layout, tiles_in_buffers
 from .names import Names
-from .pairs import buffers_of_pairs
+from .pairs import are_rounded_when_stored, buffers_of_pairs
 from .probes import Probes
 from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place, widened
 from .scalars import number
@@ -68,6 +69,8 @@ class KernelEmitter:
     """Of the statements that a profile tells apart; empty for none."""
     pairs: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers of pairs of bf16."""
+    lent: dict[SSAValue, kernel.CursorOp] = field(default_factory=dict[SSAValue, kernel.CursorOp])
+    """Tiles that are blocks of buffers."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
     """Loops of which a stage does its share of the iterations."""
 
@@ -79,6 +82,7 @@ class KernelEmitter:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
         self.double = kernel_computes_in_double(self.function)
         self.pairs = set() if self.double else buffers_of_pairs(self.function)
+        self.lent = tiles_in_buffers(self.function, self.pairs)
         launch = [f"  {line}" for line in self.probes.launch(self.names)]
         self.dims = name_dims(self.names, block.parse_dims(self.function.attributes[block.DIMS]))
         lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
@@ -223,6 +227,10 @@ class KernelEmitter:
         near, far = "room", "lists"
         for inner in op.walk():
             if isinstance(inner, kernel.TileOp):
+                if stages is not None and inner.result in stages.kept:
+                    self.lent.pop(inner.result, None)
+                if inner.result in self.lent:
+                    continue
                 type = tile_type(inner.result)
                 name = self.names.claim(inner.result.name_hint or "tile", "_at", "_ld")
                 stride, size = plane_size(type, self.dims)
@@ -231,7 +239,7 @@ class KernelEmitter:
                 sizes.append(f"{home} += {size};")
                 self.planes[inner.result] = Plane(name, f"{name}_ld", type)
             elif isinstance(inner, kernel.BufferOp):
-                strides, size = self._buffer(inner)
+                strides, size = buffer_layout(inner, self.dims, pairs=inner.result in self.pairs)
                 suffixes = [f"_s{axis}" for axis in range(len(strides))]
                 name = self.names.claim(inner.result.name_hint or "list", "_at", "_near", *suffixes)
                 values = "".join(
@@ -288,24 +296,6 @@ class KernelEmitter:
                 where = "in local memory"
         return f"[{', '.join(comment_text(dim) for dim in op.axis_dims)}], {size}, {where}"
 
-    def _buffer(self, op: kernel.BufferOp) -> tuple[list[str], str]:
-        """The strides of a buffer's axes, row-major, and its size."""
-        lengths: list[str] = []
-        for name in op.axis_dims:
-            dim = self.dims[name]
-            if name in op.here_dims:
-                lengths.append(dim.size)
-            elif name in op.block_dims:
-                lengths.append(dim.trips)
-            else:
-                lengths.append(dim.extent)
-        if lengths:
-            lengths[-1] = f"bb::plane_ld<T>({lengths[-1]})"
-        if op.result in self.pairs:
-            lengths[0] = f"bb::ceil_div({lengths[0]}, 2)"
-        strides = [" * ".join(lengths[axis + 1 :]) or "1" for axis in range(len(lengths))]
-        return strides, " * ".join(lengths) or "1"
-
     def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []
         last = ""
@@ -354,13 +344,18 @@ class KernelEmitter:
                 raise OpError(op, "has no form on a CPU")
 
     def _sweep(self, op: kernel.SweepOp) -> list[str]:
+        places = [self.lent[tile] for tile in op.outputs if tile in self.lent]
+        lines = [line for place in places for line in self._cursor(place)]
         same = widened(op, self.planes)
         for index, plane in same.items():
             self.planes[op.outputs[index]] = plane
         if len(same) == len(op.outputs):
             return []
-        ahead = fetched_ahead(op, self.windows, self.dims)
-        return SweepEmitter(op, self.planes, self.dims, self.names, self.double, ahead, same).lines()
+        emitter = SweepEmitter(op, self.planes, self.dims, self.names, self.double)
+        emitter.ahead = fetched_ahead(op, self.windows, self.dims)
+        emitter.left_out = same
+        emitter.rounded = {tile for tile in op.outputs if are_rounded_when_stored(tile, self.pairs)}
+        return [*lines, *emitter.lines()]
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
@@ -393,9 +388,15 @@ class KernelEmitter:
     # Moves
 
     def _cursor(self, op: kernel.CursorOp) -> list[str]:
+        if op.result in self.windows:
+            return []  # of a sweep that writes to a block of a buffer
         window = window_of(op, self.arrays[op.array], self.dims, pairs=op.array in self.pairs)
         name = self.names.claim(op.result.name_hint or "block")
         self.windows[op.result] = Window(name, window.strides, window.widths, window.packed)
+        for tile, place in self.lent.items():
+            if place is op:
+                type = tile_type(tile)
+                self.planes[tile] = Plane(name, ordered(type, window.strides)[0], type)
         lines = [f"auto* const {name} = {window.pointer};"]
         if self.counting and not isinstance(op.array.owner, kernel.BufferOp) and not self.function.packs:
             item = op.result.type
@@ -425,6 +426,8 @@ class KernelEmitter:
 
     def _load(self, op: kernel.LoadOp) -> list[str]:
         plane, window = self.planes[op.target], self.windows[op.source]
+        if op.target in self.lent:
+            return []
         if op.in_place is not None:
             line, self.planes[op.target] = load_in_place(plane, window, self.names)
             return [line]
@@ -442,6 +445,8 @@ class KernelEmitter:
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
         plane, window = self.planes[op.source], self.windows[op.target]
+        if op.source in self.lent:
+            return []
         if op.in_place is not None:
             return [finish(plane, window, self._past(op))]
         element = element_of(op.target)
@@ -513,10 +518,10 @@ class KernelEmitter:
                 f"{vectors}, {stride}, {columns}, bb::round_up({rows}, bb::W<T>), {summed}, {mode}{scale})"
             )
         elif packed:
-            self._in_pairs(op, False)
             left, (left_row, left_sum) = self._operand(op.lhs)
+            function = "contract_bf16_panels" if self._in_pairs(op, in_bf16) else "contract_panels"
             call = (
-                f"bb::contract_panels({accumulator.pointer}, {accumulator.stride}, "
+                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
                 f"{left}, {left_row}, {left_sum}, {packed}, {rows}, {columns}, {summed}, {mode}{scale})"
             )
         elif accumulator.type.rows_in_lanes:

@@ -6,7 +6,7 @@ would pair its elements anew; so they are paired once, when they are stored, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from xdsl.dialects.builtin import BFloat16Type
 from xdsl.ir import Operation, SSAValue
@@ -20,6 +20,17 @@ def buffers_of_pairs(function: kernel.FuncOp) -> set[SSAValue]:
     return {
         op.result for op in function.walk() if isinstance(op, kernel.BufferOp) and _lies_in_pairs(op, dims)
     }
+
+
+def are_rounded_when_stored(tile: SSAValue, pairs: Collection[SSAValue]) -> bool:
+    """Whether the elements of a tile go into arrays or pairs alone, and are rounded to their type there."""
+    readers = kernel.readers(tile)
+    return bool(readers) and all(
+        isinstance(op, kernel.StoreOp)
+        and isinstance(op.target.owner, kernel.CursorOp)
+        and (kernel.is_output(op.target.owner.array) or op.target.owner.array in pairs)
+        for op in readers
+    )
 
 
 def _lies_in_pairs(op: kernel.BufferOp, dims: Mapping[str, block.DimAttr]) -> bool:

@@ -39,6 +39,8 @@ class SweepEmitter:
     """Lines for what is fetched meanwhile, at the position (o, l)."""
     left_out: Collection[int] = ()
     """Outputs that need not be written, for their readers have the input that they equal."""
+    rounded: Collection[SSAValue] = ()
+    """Tiles whose elements are rounded to their type when they leave them."""
     _values: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
     def lines(self) -> list[str]:
@@ -154,7 +156,7 @@ class SweepEmitter:
         return lines
 
     def _is_rounded_when_written(self, op: Operation) -> bool:
-        """Whether all that becomes of a rounded value is an element of an array of its own type."""
+        """Whether all that becomes of a rounded value is elements of its type, rounded when stored."""
         if not isinstance(op, arith.TruncFOp) or self.double:
             return False
         uses = list(op.result.uses)
@@ -162,7 +164,10 @@ class SweepEmitter:
             return False
         return all(
             self.op.output_kinds[use.index] is Output.Each
-            and self.planes[self.op.outputs[use.index]].rows is not None
+            and (
+                self.op.outputs[use.index] in self.rounded
+                or self.planes[self.op.outputs[use.index]].rows is not None
+            )
             and tile_type(self.op.outputs[use.index]).element_type == op.result.type
             for use in uses
         )

@@ -1,28 +1,11 @@
 // contract_bf16() and contract_bf16_packed() of contract_bf16.hpp: which way a contraction takes.
 #include "contract_bf16_tiles.hpp"
 #include "contract_bf16_vector.hpp"
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+#include "processor.hpp"
 
 namespace bb {
 namespace {
-#if defined(BB_AVX512) && defined(__AVX512BF16__)
-// vdpbf16ps has the instruction rate of multiply-adds on AMD's processors, so twice their speed. Intel's have half
-// that rate: there it gains nothing, AMX does. By name, not by a measurement: results must be the same every time.
-bool pairs_are_fast() {
-#if defined(__x86_64__)
-  static const bool amd = [] {
-    unsigned highest, b, c, d;
-    return __get_cpuid(0, &highest, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
-           d == signature_AMD_edx;
-  }();
-  return amd;
-#else
-  return false;
-#endif
-}
-#endif
+using native::pairs_are_fast;
 
 // Rows of A from which on it pays to pack B into pairs.
 [[maybe_unused]] constexpr idx fewest_rows = 6;

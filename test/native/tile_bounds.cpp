@@ -181,6 +181,28 @@ void packed_pairs(bool at_end, const char* name, Contract contract) {
     }
   }
 }
+// Columns in lanes, and A of either type: a row-major array, or a transposed one.
+template <class S>
+void panels_in_bf16(bool at_end) {
+  for (int trial = 0; trial < 60; trial++) {
+    const idx group = (1 + random(3)) * W<float>, R = 1 + random(40), K = 1 + random(30), M = 1 + random(9);
+    const idx rows = R + random(9), columns = K + random(9), ld = round_up(R, W<float>);
+    const idx stride = group * 2 * ceil_div(columns, 2), am = trial % 2 ? K : 1, ak = trial % 2 ? 1 : M;
+    Guarded<float> x(K * ld, at_end), c(M * ld, at_end);
+    Guarded<S> a(M * K, at_end);
+    Guarded<bf16> d(ceil_div(rows, group) * stride, at_end);
+    for (idx i = 0; i < K * ld; i++) x.data[i] = number<float>();
+    for (idx i = 0; i < M * K; i++) a.data[i] = cast<S>(number<float>());
+    store_packed_pairs<float>(d.data, rows, columns, group, x.data, ld, R, K);
+    contract_bf16_panels(c.data, ld, a.data, am, ak, d.data, group, stride, M, R, K);
+    for (idx m = 0; m < M; m++)
+      for (idx r = 0; r < R; r++) {
+        float sum = 0;
+        for (idx k = 0; k < K; k++) sum += cast<float>(a.data[m * am + k * ak]) * x.data[k * ld + r];
+        check(c.data[m * ld + r] == sum, "contract_bf16_panels", R, K, group);
+      }
+  }
+}
 void packed_in_bf16(bool at_end) {
   packed_pairs(at_end, "contract_bf16_packed", [](auto... arguments) { return contract_bf16_packed(arguments...); });
 #if defined(BB_AVX512)
@@ -211,6 +233,8 @@ int main() {
     packed<float>(at_end);
     packed<double>(at_end);
     packed_in_bf16(at_end);
+    panels_in_bf16<bf16>(at_end);
+    panels_in_bf16<float>(at_end);
   }
   std::atomic<idx> total{0};
   parallel_for(100, 2, [&](idx task, int) {

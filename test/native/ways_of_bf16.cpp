@@ -28,6 +28,16 @@ EXPORT int chosen_pairs(float* C, idx ldc, const bf16* A, idx am, idx ak, const 
 EXPORT int chosen_packed_plane(PACKED_ARGUMENTS(float)) { return contract_bf16_packed(PACKED); }
 EXPORT int chosen_packed_pairs(PACKED_ARGUMENTS(Pair)) { return contract_bf16_packed(PACKED); }
 
+#define PANELS(S) \
+  float *C, idx ldc, const S *A, idx am, idx ak, const bf16 *B, idx group, idx stride, idx M, idx N, idx K, int mode, \
+      const float *scale
+EXPORT int panels_bfloat16(PANELS(bf16)) {
+  return contract_bf16_panels(C, ldc, A, am, ak, B, group, stride, M, N, K, (Mode)mode, scale);
+}
+EXPORT int panels_float32(PANELS(float)) {
+  return contract_bf16_panels(C, ldc, A, am, ak, B, group, stride, M, N, K, (Mode)mode, scale);
+}
+
 EXPORT void pack(bf16* D, idx rows, idx columns, idx group, const float* X, idx ld, idx r, idx k) {
   store_packed_pairs<float>(D, rows, columns, group, X, ld, r, k);
 }

@@ -149,6 +149,49 @@ def test_packed_operands_give_what_plain_ones_give(target: Library, way: str):
 
 
 @pytest.mark.parametrize("storage", STORAGE)
+def test_panels_of_few_rows(target: Library, storage: str):
+    rng = np.random.default_rng(7)
+    w = target.lanes["f32"]
+    for trial in range(90):
+        m, n, k = trial % 10 + 1, int(rng.integers(1, 130)), int(rng.integers(1, 130))
+        if trial >= 80:
+            m, n, k = trial % 8 + 1, 200, 2048  # rows a page apart
+        group, mode = w * (trial % 4 + 1), trial % 3
+        rows, columns = n + trial % 5, k + trial % 7
+        values, x = rng.normal(size=(m, k)).astype(BF16), aligned((k, -(-n // w) * w))
+        x[:] = rng.normal(size=x.shape).astype(BF16)
+        stride = group * 2 * -(-columns // 2)
+        packed = np.full(-(-rows // group) * stride, np.nan, BF16)
+        target("pack", packed, rows, columns, group, x, x.shape[1], n, k)
+        a, c, scale = (
+            laid_out(values.astype(STORAGE[storage]), trial % 4),
+            aligned((m, x.shape[1])),
+            aligned(m),
+        )
+        c[:], scale[:] = rng.normal(size=c.shape), rng.random(m)
+        old = c[:, :n].astype(np.float64) * [[[0.0]], [[1.0]], scale[:, None].astype(np.float64)][mode]
+        call = (c, c.shape[1], a, *strides(a), packed, group, stride, m, n, k, ctypes.c_int(mode), scale)
+        assert target(f"panels_{storage}", *call) == 0
+        wide_a, wide_b = values.astype(np.float64), x[:, :n].astype(np.float64)
+        error = np.abs(c[:, :n] - (wide_a @ wide_b + old))
+        assert (error <= bound(wide_a, wide_b, old, F32)).all(), (m, n, k, group, mode)
+
+
+def test_panels_keep_what_is_special(target: Library):
+    a, x, c = np.ones((8, 33), F32), aligned((33, 32)), aligned((8, 32))
+    a[1, 4], a[2, 5], a[3, 32], a[4, 7], a[5] = np.inf, -np.inf, np.nan, 3.3e38, 0
+    x[:], x[:, 1], x[9, 3] = 1, 0, np.inf
+    stride = 32 * 34
+    packed = np.zeros(stride, BF16)
+    target("pack", packed, 32, 33, 32, x, 32, 32, 33)
+    call = (c, 32, a, 33, 1, packed, 32, stride, 8, 32, 33, ctypes.c_int(OVERWRITE), c)
+    assert target("panels_float32", *call) == 0
+    with np.errstate(invalid="ignore", over="ignore"):
+        want = (a.astype(np.float64) @ x.astype(np.float64)).astype(F32)
+    np.testing.assert_allclose(c, want, rtol=1e-2)
+
+
+@pytest.mark.parametrize("storage", STORAGE)
 def test_specials(target: Library, way: str, storage: str):
     a = np.ones((20, 33), STORAGE[storage])
     a[1, 4], a[2, 5], a[3, 6] = np.inf, -np.inf, np.nan
@@ -213,3 +256,15 @@ def test_inner_loops_do_not_touch_the_stack(tmp_path_factory: pytest.TempPathFac
     loops = inner_loops(listing, r"multiply_pairs<(\w+), (\d+), (\d+)>", "vdpbf16ps")
     assert len(loops) == 2 * (6 + 7 + 10 + 14)
     assert [key for key, body in loops.items() if any("%rsp" in text for text in body)] == []
+
+
+def test_inner_loops_of_panels_do_not_touch_the_stack(tmp_path_factory: pytest.TempPathFactory):
+    if shutil.which("objdump") is None or not {"avx512bw", "avx512vl", "avx512_bf16"} <= processor_flags():
+        pytest.skip("needs objdump and AVX512-BF16")
+    folder = build("native", "ways_of_bf16", shared_folder(tmp_path_factory)).parent
+    command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / "contract_bf16_panels.o")]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for way, product, steps in (("InBf16", "vdpbf16ps", 1), ("InFloat", "vfmadd", 2)):
+        loops = inner_loops(listing, rf"{way}::panel<(\d+), (\d+)>", product, steps)
+        assert len(loops) == 2 * 8
+        assert [key for key, body in loops.items() if any("%rsp" in text for text in body)] == []

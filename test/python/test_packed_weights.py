@@ -71,8 +71,8 @@ def packed(executable: Executable) -> list[kernel.PackedAttr]:
 @pytest.mark.parametrize("element", list(DTYPES))
 def test_packed_weights_give_what_plain_ones_give(element: str, rows: int):
     executable = compiled(element, rows)
-    # Many rows of bf16 are multiplied in bf16, from pairs.
-    assert [layout.depth.data for layout in packed(executable)] == [1 + (element == "bf16" and rows > 8)] * 2
+    # What is multiplied in bf16 lies in pairs.
+    assert [layout.depth.data for layout in packed(executable)] == [1 + (element == "bf16")] * 2
     x, w1, w2 = arrays(element, rows)
     prepared = executable.prepare(w1=w1, w2=w2)
     found, wanted = prepared(x), exact(x, w1, w2)
@@ -87,14 +87,17 @@ def test_what_is_multiplied_in_bf16_is_kept_in_pairs():
     assert source.count("bb::store_pairs<T>(") == source.count("bb::contract_bf16_packed(") == 2
     assert "bb::store_packed_pairs<T>(" in source
     assert "bb::store_pairs<T>(" in compiled("bf16", 100, ()).source
-    assert "pairs" not in compiled("f16", 100).source
+    few = compiled("bf16", 3).source
+    assert few.count("bb::contract_bf16_panels(") == few.count("bb::store_packed_pairs<T>(") == 2
+    assert "pairs" not in compiled("f16", 100).source + compiled("f16", 3).source
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [(" multiply bf16", ""), ("by 6 x 2", "by 6 x 4")], ids=["in f32", "by fours"]
 )
-def test_what_has_no_form_in_pairs_is_refused(old: str, new: str):
-    text = str(compiled("bf16", 100).module)
+@pytest.mark.parametrize("rows", [3, 100])
+def test_what_has_no_form_in_pairs_is_refused(old: str, new: str, rows: int):
+    text = str(compiled("bf16", rows).module).replace("by 32 x 2", "by 6 x 2")
     assert old in text
     with pytest.raises(OpError, match=r"has no form on a CPU: .*pairs"):
         _ = compile_program(text.replace(old, new), pipeline="").source

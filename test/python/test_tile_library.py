@@ -507,9 +507,9 @@ def test_nothing_outside_an_array_is_touched(target: str, tmp_path_factory: pyte
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
 
 
-def inner_loops(listing: str, name: str, product: str) -> dict[tuple[str, ...], list[str]]:
+def inner_loops(listing: str, name: str, product: str, steps: int = 4) -> dict[tuple[str, ...], list[str]]:
     """Of each register tile, a function `name` whose last groups are MR and NV: its shortest loop with
-    4 * MR * NV instructions `product`.
+    `steps` * MR * NV instructions `product`.
     """
     lines, positions, found, tile = listing.splitlines(), {}, {}, None
     for number, line in enumerate(lines):
@@ -522,7 +522,7 @@ def inner_loops(listing: str, name: str, product: str) -> dict[tuple[str, ...], 
             body = lines[positions[jump[1]] : number + 1]
             multiplies = sum(product in text for text in body)
             key = tile.groups()
-            if multiplies == 4 * int(key[-2]) * int(key[-1]) and len(body) < len(found.get(key, lines)):
+            if multiplies == steps * int(key[-2]) * int(key[-1]) and len(body) < len(found.get(key, lines)):
                 found[key] = body
     return found
 

@@ -8,8 +8,13 @@
 // contract_bf16_packed(C, ldc, A, group, stride, B, ldb, M, lanes, K, mode = overwrite, scale = nullptr)   A bf16
 //     the same with the element (m, k) of A at A[m / group * stride + (k / 2 * group + m % group) * 2 + k % 2], as
 //     store_packed_pairs() of pairs.hpp writes it. group <= 6.
-// B may be a plane of pairs instead, which is read where it lies: (k, l) in B[k / 2 * ldb + l]; store_pairs() of
+// In both B may be a plane of pairs instead, which is read where it lies: (k, l) in B[k / 2 * ldb + l]; store_pairs() of
 // pairs.hpp writes one. For an odd K the last pair's odd half is zero.
+// contract_bf16_panels(C, ldc, A, am, ak, B, group, stride, M, N, K, mode = overwrite, scale = nullptr)   A bf16 or float
+//     C[m * ldc + n] (mode) sum over k < K of A[m * am + k * ak] * B(n, k), for few rows: contract_panels() of contract.hpp
+//     for a B in pairs, (n, k) at B[n / group * stride + (k / 2 * group + n % group) * 2 + k % 2], as
+//     store_packed_pairs() writes it; group a multiple of W<float>. Whole groups and pairs are read. `scale` (mode
+//     rescale) has a factor for each row m.
 //
 // In bf16 it multiplies with AMX where the processor has it and the system permits it, or else with AVX512-BF16
 // where that has the instruction rate of f32 multiply-adds, so twice their speed. Both take denormal operands for
@@ -30,4 +35,8 @@ namespace bb {
 BB_CONTRACT_BF16(float)
 BB_CONTRACT_BF16(Pair)
 #undef BB_CONTRACT_BF16
+Status contract_bf16_panels(float* C, idx ldc, const bf16* A, idx am, idx ak, const bf16* B, idx group, idx stride,
+                            idx M, idx N, idx K, Mode mode = overwrite, const float* scale = nullptr);
+Status contract_bf16_panels(float* C, idx ldc, const float* A, idx am, idx ak, const bf16* B, idx group, idx stride,
+                            idx M, idx N, idx K, Mode mode = overwrite, const float* scale = nullptr);
 }  // namespace bb

@@ -19,11 +19,11 @@ func.func @many(%x: tensor<100x600xf16>, %w: tensor<600x300xf16> {bb.constant}) 
 }
 
 // With few rows groups are two vectors wide, and 16-bit floats stay as they are, for memory is what takes the time.
-// CHECK-LABEL: kernel.func @few_kernel1_pack_w(%w : !kernel.array<600x300xbf16>) outs(%packed : !kernel.array<300x600xbf16, #kernel.packed<[152, 256] by 32>>)
+// CHECK-LABEL: kernel.func @few_kernel1_pack_w(%w : !kernel.array<600x300xf16>) outs(%packed : !kernel.array<300x600xf16, #kernel.packed<[152, 256] by 32>>)
 // CHECK-LABEL: func.func @few
-func.func @few(%x: tensor<3x600xbf16>, %w: tensor<600x300xbf16> {bb.constant}) -> tensor<3x300xbf16> {
-  %o = array.matmul %x, %w : tensor<3x600xbf16>, tensor<600x300xbf16> -> tensor<3x300xbf16>
-  func.return %o : tensor<3x300xbf16>
+func.func @few(%x: tensor<3x600xf16>, %w: tensor<600x300xf16> {bb.constant}) -> tensor<3x300xf16> {
+  %o = array.matmul %x, %w : tensor<3x600xf16>, tensor<600x300xf16> -> tensor<3x300xf16>
+  func.return %o : tensor<3x300xf16>
 }
 
 // f64 stays f64. Of whole dims there is one block.
@@ -51,7 +51,13 @@ func.func @elementwise(%x: tensor<100x600xf32>, %w: tensor<100x600xf32> {bb.cons
   func.return %o : tensor<100x600xf32>
 }
 
-// With many rows bf16 stays bf16 for a contraction that may multiply in it, in pairs along k.
+// bf16 stays bf16 for contractions that may multiply in it, in pairs along k.
+// CHECK-LABEL: kernel.func @few_in_bf16_kernel1_pack_w(%w : !kernel.array<600x300xbf16>) outs(%packed : !kernel.array<300x600xbf16, #kernel.packed<[152, 256] by 32 x 2>>)
+func.func @few_in_bf16(%x: tensor<3x600xbf16>, %w: tensor<600x300xbf16> {bb.constant}) -> tensor<3x300xbf16> {
+  %o = array.matmul %x, %w : tensor<3x600xbf16>, tensor<600x300xbf16> -> tensor<3x300xbf16>
+  func.return %o : tensor<3x300xbf16>
+}
+
 // CHECK-LABEL: kernel.func @in_bf16_kernel1_pack_w(%w : !kernel.array<600x300xbf16>) outs(%packed : !kernel.array<300x600xbf16, #kernel.packed<[152, 256] by 6 x 2>>)
 // CHECK-LABEL: kernel.func @in_bf16_kernel1(%x : !kernel.array<100x600xbf16>, %w : !kernel.array<300x600xbf16, #kernel.packed<[152, 256] by 6 x 2>>)
 // CHECK:         kernel.contract {{.*}} multiply bf16
