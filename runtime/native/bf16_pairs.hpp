@@ -1,6 +1,7 @@
 // bf16_pairs.hpp: operands as pairs of bf16 along k, which AVX512-BF16 and AMX multiply: a pair is a word, its
 // even k in the low half.
 #pragma once
+#include <array>
 #include <bb/contract_bf16.hpp>
 
 #if defined(BB_AVX512)
@@ -22,6 +23,18 @@ BB_INLINE Pairs paired(const bf16* even, const bf16* odd, idx n = 16) {
     return p ? (Pairs)_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(valid, p)) : Pairs{};
   };
   return row(even) | row(odd) << 16;
+}
+// The pairs of two rows of 32 elements.
+BB_INLINE void store_two_pairs(Pair* p, const bf16* even, const bf16* odd) {
+  constexpr auto at = [](int first) {
+    std::array<std::uint16_t, 32> places{};
+    for (int i = 0; i < 32; i++) places[i] = (std::uint16_t)(first + i / 2 + i % 2 * 32);
+    return places;
+  };
+  static constexpr auto low = at(0), high = at(16);
+  const __m512i e = _mm512_loadu_si512(even), o = _mm512_loadu_si512(odd);
+  store_pairs(p, (Pairs)_mm512_permutex2var_epi16(e, _mm512_loadu_si512(low.data()), o));
+  store_pairs(p + 16, (Pairs)_mm512_permutex2var_epi16(e, _mm512_loadu_si512(high.data()), o));
 }
 // The pairs of 2 * n elements that lie next to each other, the last one perhaps half a pair: n2 elements.
 BB_INLINE Pairs pairs_of(const float* p, idx n2) {
@@ -48,6 +61,9 @@ void pack_rows(Pair* dst, idx ld, const S* src, idx row, idx K, idx lanes, idx p
     const S *even = src + 2 * j * row, *odd = 2 * j + 1 < K ? even + row : nullptr;
     Pair* d = dst + j * ld;
     idx l = 0;
+    if constexpr (std::is_same_v<S, bf16>)
+      if (odd)
+        for (; l + 32 <= lanes; l += 32) store_two_pairs(d + l, even + l, odd + l);
     if (odd)
       for (; l + 16 <= lanes; l += 16) store_pairs(d + l, paired(even + l, odd + l));
     for (; l < lanes; l += 16)

@@ -42,20 +42,24 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
   const idx lda = opaque(t.lda), ldb = opaque(t.ldb * 4);
   const char *a[groups], *b = (const char*)t.B, *next = (const char*)(t.next ? t.next : t.A);
   BB_UNROLL for (int g = 0; g < groups; g++) a[g] = (const char*)t.A + 3 * g * lda;
+  auto pair = [](const char* at) BB_BODY {
+    int two;
+    std::memcpy(&two, at, 4);
+    return (__m512bh)_mm512_set1_epi32(two);
+  };
   auto step = [&] BB_BODY {
     Pairs row[NV];
     BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load_pairs(b + j * 64);
     BB_UNROLL for (int i = 0; i < MR; i++) {
-      int pair;
-      std::memcpy(&pair, ROWS ? a[i / 3] + i % 3 * lda : a[0] + i * 4, 4);
-      const auto x = (__m512bh)_mm512_set1_epi32(pair);
+      const auto x = pair(ROWS ? a[i / 3] + i % 3 * lda : a[0] + i * 4);
       BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = _mm512_dpbf16_ps(c[i][j], x, (__m512bh)row[j]);
     }
     b = opaque(b + ldb);
     BB_UNROLL for (int g = 0; g < groups; g++) a[g] = opaque(a[g] + (ROWS ? 4 : lda));
     asm volatile("" ::: "memory");  // keeps the next step's loads below: there are no registers for them
   };
-  idx k = t.pairs;
+  const idx last = t.pairs < 2 ? t.pairs : 2;
+  idx k = t.pairs - last;
   for (; k >= 4; k -= 4) {
     if constexpr (ROWS && MR > 2) {  // thinly: see multiply()
       const char* line = next + (k >> 2 & 3) * lda;
@@ -70,8 +74,29 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }
   for (; k > 0; k--) step();
-  if (t.mode == accumulate) each([](vf& x, float* p, int) BB_BODY { store(p, load(p) + x); });
-  else each([](vf& x, float* p, int) BB_BODY { store(p, x); });
+  // The last steps go row by row, as in multiply(): the next row's products fill the time that stores take.
+  auto finish = [&](auto steps, auto accumulates) BB_BODY {
+    constexpr idx count = decltype(steps)::value;
+    float* to = C;
+    const char* of_row = a[0];
+    BB_UNROLL for (int i = 0; i < MR; i++) {
+      BB_UNROLL for (idx u = 0; u < count; u++) {
+        const auto x = pair(of_row + u * (ROWS ? 4 : lda));
+        BB_UNROLL for (int j = 0; j < NV; j++)
+          c[i][j] = _mm512_dpbf16_ps(c[i][j], x, (__m512bh)load_pairs(b + u * ldb + j * 64));
+      }
+      BB_UNROLL for (int j = 0; j < NV; j++) {
+        if constexpr (decltype(accumulates)::value) c[i][j] = load(to + j * 16) + c[i][j];
+        store(to + j * 16, c[i][j]);
+      }
+      to = opaque(to + ldc);
+      of_row = opaque(of_row + (ROWS ? lda : 4));
+      asm volatile("" ::: "memory");
+    }
+  };
+  const bool accumulates = t.mode == accumulate;
+  if (last == 2) accumulates ? finish(fixed<2>{}, std::true_type{}) : finish(fixed<2>{}, std::false_type{});
+  else accumulates ? finish(fixed<1>{}, std::true_type{}) : finish(fixed<1>{}, std::false_type{});
 }
 
 using MultiplyPairs = void (*)(const PairTile&);

@@ -78,7 +78,8 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
     BB_UNROLL for (int g = 0; g < groups; g++) a[g] = opaque(a[g] + (ROWS ? (idx)sizeof(T) : lda));
     asm volatile("" ::: "memory");  // keeps the next step's loads below: there are no registers for them
   };
-  idx k = t.K;
+  const idx last = t.K < 2 ? t.K : 2;
+  idx k = t.K - last;
   for (; k >= 4; k -= 4) {
     // A cache line holds 16 steps of a row: every 4 steps two of up to 8 rows are prefetched. Thinly:
     // a burst stalls the loads.
@@ -96,12 +97,30 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }
   for (; k > 0; k--) step();
-  if (t.mode ==
-      accumulate) {  // additions, at the end: other units than the multiply-adds', and smaller errors
-    each([](vec<T>& x, T* p, int) BB_BODY { store(p, load(p) + x); });
-  } else {
-    each([](vec<T>& x, T* p, int) BB_BODY { store(p, x); });
-  }
+  // The last steps go row by row: a store of 64 bytes takes two cycles and more, which the next row's multiply-adds fill.
+  // One after the other at the end, stores would take as long as two more steps.
+  auto finish = [&](auto steps, auto accumulates) BB_BODY {
+    constexpr idx count = decltype(steps)::value;
+    T* to = C;
+    const char* row = a[0];
+    BB_UNROLL for (int i = 0; i < MR; i++) {
+      BB_UNROLL for (idx u = 0; u < count; u++) {
+        const vec<T> x = splat(*(const T*)(row + u * (ROWS ? (idx)sizeof(T) : lda)));
+        BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] += x * load((const T*)(b + u * ldb) + j * w);
+      }
+      BB_UNROLL for (int j = 0; j < NV; j++) {
+        // Additions, at the end: other units than the multiply-adds', and smaller errors.
+        if constexpr (decltype(accumulates)::value) c[i][j] = load(to + j * w) + c[i][j];
+        store(to + j * w, c[i][j]);
+      }
+      to = opaque(to + ldc);
+      row = opaque(row + (ROWS ? lda : (idx)sizeof(T)));
+      asm volatile("" ::: "memory");
+    }
+  };
+  const bool accumulates = t.mode == accumulate;
+  if (last == 2) accumulates ? finish(fixed<2>{}, std::true_type{}) : finish(fixed<2>{}, std::false_type{});
+  else accumulates ? finish(fixed<1>{}, std::true_type{}) : finish(fixed<1>{}, std::false_type{});
 }
 
 template <class T>
