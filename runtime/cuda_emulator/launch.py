@@ -164,7 +164,9 @@ def _description(
         flags = f"{int(buffer.read_only)} {int(buffer.undefined)}"
         lines.append(f"{place.offset} {place.span} {place.lead} {buffer.size} {flags}")
     for value in arguments.values:
-        if isinstance(value, Pointer):
+        if isinstance(value, Pointer) and value.inside:
+            lines.append(f"m {value.buffer} {value.offset} {value.at} {value.inside.hex()}")
+        elif isinstance(value, Pointer):
             lines.append(f"p {value.buffer} {value.offset}")
         else:
             lines.append(f"v {value.hex()}")

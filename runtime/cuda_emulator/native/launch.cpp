@@ -122,19 +122,21 @@ static void read_arguments(Launch& launch, const BbEmuKernel& kernel) {
     char how = 0;
     scan(" %c", &how);
     std::vector<unsigned char> value(kernel.arguments[i].bytes);
-    if (how == 'p') {
-      u32 buffer;
-      unsigned long offset;
-      scan("%u %lu", &buffer, &offset);
-      if (buffer >= buffers.size() || value.size() != sizeof(char*)) refuse("the launch has a bad pointer");
-      char* pointer = buffers[buffer].begin + offset;
-      memcpy(value.data(), &pointer, sizeof pointer);
-    } else {
+    // A pointer, a value that holds one at a distance (a tensor map), or a value.
+    u32 buffer = 0;
+    unsigned long offset = 0, distance = 0;
+    if (how == 'p') scan("%u %lu", &buffer, &offset);
+    if (how == 'm') scan("%u %lu %lu", &buffer, &offset, &distance);
+    if (how != 'p')
       for (unsigned char& byte : value) {
         unsigned bits;
         scan("%2x", &bits);
         byte = static_cast<unsigned char>(bits);
       }
+    if (how != 'v') {
+      if (buffer >= buffers.size() || distance + sizeof(char*) > value.size()) refuse("the launch has a bad pointer");
+      char* pointer = buffers[buffer].begin + offset;
+      memcpy(value.data() + distance, &pointer, sizeof pointer);
     }
     launch.values.push_back(std::move(value));
   }
@@ -155,9 +157,9 @@ static void report_traffic() {
   report_line(
       "{\"counters\":{\"mma\":%lu,\"ldmatrix\":%lu,\"stmatrix\":%lu,\"barriers\":%lu,\"named_barriers\":%lu,"
       "\"shuffles\":%lu,\"votes\":%lu,\"syncwarps\":%lu,\"cp_async\":%lu,\"atomics\":%lu,\"mbarrier_phases\":%lu,"
-      "\"switches\":%lu}}",
+      "\"bulk_copies\":%lu,\"wgmma\":%lu,\"switches\":%lu}}",
       c.mma, c.ldmatrix, c.stmatrix, c.barriers, c.named_barriers, c.shuffles, c.votes, c.syncwarps, c.cp_async,
-      c.atomics, c.mbarrier_phases, c.switches);
+      c.atomics, c.mbarrier_phases, c.bulk_copies, c.wgmma, c.switches);
   report_line(
       "{\"shared\":{\"bytes_read\":%lu,\"bytes_written\":%lu,\"requests\":%lu,\"passes\":%lu,\"ideal_passes\":%lu},"
       "\"static_shared\":%zu}",
