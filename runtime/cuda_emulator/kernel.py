@@ -10,6 +10,7 @@ from .errors import EmulationError
 from .launch import LaunchSettings, run_launch
 from .program import KernelSignature, Program
 from .report import LaunchReport
+from .variables import ModuleVariables
 
 STATIC_SHARED_LIMIT = 48 * 1024
 """Shared memory in bytes that a block may have without asking for more."""
@@ -20,9 +21,16 @@ SHARED_LIMIT = 227 * 1024
 class EmulatedKernel:
     """A kernel of an emulated program, called as one of CuPy; `launch` gives more to choose and to read."""
 
-    def __init__(self, program: Callable[[], Program], name: str, settings: LaunchSettings):
+    def __init__(
+        self,
+        program: Callable[[], Program],
+        name: str,
+        settings: LaunchSettings,
+        variables: ModuleVariables | None = None,
+    ):
         self._program = program
         self._settings = settings
+        self._variables = variables if variables is not None else ModuleVariables(program)
         self.name = name
         self._max_dynamic = STATIC_SHARED_LIMIT
         self.signature: KernelSignature = program().kernels[name]
@@ -93,7 +101,16 @@ class EmulatedKernel:
             )
         signature = self._signature_for(args)
         arguments = pack_arguments(signature, args, names, undefined)
-        return run_launch(self._program(), signature, grid3, block3, arguments, shared_mem, settings)
+        return run_launch(
+            self._program(),
+            signature,
+            grid3,
+            block3,
+            arguments,
+            shared_mem,
+            settings,
+            self._variables.addressed(),
+        )
 
     def _signature_for(self, args: Sequence[object]) -> KernelSignature:
         """The signature by which these arguments are passed."""

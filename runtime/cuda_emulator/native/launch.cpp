@@ -40,12 +40,18 @@ struct Mapping {
   int read_only, undefined;
 };
 
+// A variable of the module: its address as linked, and where the file has its value.
+struct Variable {
+  unsigned long address, bytes, file_offset;
+};
+
 struct Launch {
   int file = -1;
   u32 kernel = 0;
   unsigned long shared_bytes = 0;
   std::vector<Mapping> mappings;
   std::vector<std::vector<unsigned char>> values;  // of the arguments
+  std::vector<Variable> variables;
 };
 
 }  // namespace
@@ -142,6 +148,35 @@ static void read_arguments(Launch& launch, const BbEmuKernel& kernel) {
   }
 }
 
+static void read_variables(Launch& launch) {
+  for (Variable v; scanf("%lu %lu %lu", &v.address, &v.bytes, &v.file_offset) == 3;) launch.variables.push_back(v);
+}
+
+// The values that the variables have at the beginning, and those that a launch leaves.
+static void load_variables(const Launch& launch) {
+  for (const Variable& v : launch.variables) {
+    char* place = program_address(v.address);
+    if (!in_variables(place, v.bytes)) continue;  // what cannot be written need not be
+    if (pread(launch.file, place, v.bytes, static_cast<off_t>(v.file_offset)) != static_cast<ssize_t>(v.bytes))
+      refuse("the module's variables cannot be read");
+  }
+}
+
+static void save_variables(const Launch& launch) {
+  for (const Variable& v : launch.variables) {
+    const char* place = program_address(v.address);
+    if (in_variables(place, v.bytes) &&
+        pwrite(launch.file, place, v.bytes, static_cast<off_t>(v.file_offset)) != static_cast<ssize_t>(v.bytes))
+      refuse("the module's variables cannot be written");
+  }
+}
+
+static void print_variables() {
+  find_segments();
+  for (unsigned long address, bytes; scanf("%lu %lu", &address, &bytes) == 2;)
+    if (fwrite(program_address(address), 1, bytes, stdout) != bytes) refuse("the variables cannot be written");
+}
+
 static void print_kernels() {
   for (u32 i = 0; i < bb_emu_kernel_count; ++i) {
     const BbEmuKernel& kernel = bb_emu_kernels[i];
@@ -224,7 +259,9 @@ static int run(Launch& launch) {
   const BbEmuKernel& kernel = bb_emu_kernels[launch.kernel];
   map_buffers(launch);
   read_arguments(launch, kernel);
+  read_variables(launch);
   find_program_memory();
+  load_variables(launch);
   prepare_machine(launch);
   std::vector<void*> pointers;
   for (auto& value : launch.values) pointers.push_back(value.data());
@@ -238,6 +275,7 @@ static int run(Launch& launch) {
   run_blocks();
   check_slack(launch);
   report_traffic();
+  save_variables(launch);
   end_process();
 }
 
@@ -246,6 +284,10 @@ static int run(Launch& launch) {
 int main(int count, char** words) {
   if (count == 2 && strcmp(words[1], "--kernels") == 0) {
     bb_emu::print_kernels();
+    return 0;
+  }
+  if (count == 2 && strcmp(words[1], "--variables") == 0) {
+    bb_emu::print_variables();
     return 0;
   }
   static bb_emu::Launch launch;

@@ -94,6 +94,7 @@ void make_ready(Thread& thread);
 void suspend(const char* what, u64 site);  // until make_ready
 void yield();
 void spin();  // to be called in what a thread may loop on: lets others run now and then
+void report_if_all_poll();  // a deadlock where every thread waits, or has tested an mbarrier in vain again and again
 void redraw_priorities();
 void run_block();
 

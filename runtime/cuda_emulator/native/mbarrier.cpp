@@ -120,6 +120,9 @@ static int test(void* address, Over over, u64 place) {
   if (!over(*barrier)) {
     redraw_priorities();
     if (++current->polls > 1) let_a_copy_arrive(address);
+    current->waits_for = "mbarrier test";
+    current->waits_at = place;
+    report_if_all_poll();
     yield();
     barrier = &find(address, "mbarrier test", place);
     if (!over(*barrier)) return 0;

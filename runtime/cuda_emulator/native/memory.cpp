@@ -51,9 +51,19 @@ static int note_segments(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-void find_program_memory() {
+void find_segments() {
   bb_emu_dynamic_shared[0] = 0;  // so that thread-local storage exists
   dl_iterate_phdr(note_segments, nullptr);
+}
+
+char* program_address(u64 linked) { return reinterpret_cast<char*>(load_base + linked); }
+
+bool in_variables(const char* address, size_t bytes) {
+  return globals.contains(address) && static_cast<size_t>(address - globals.begin) + bytes <= globals.bytes;
+}
+
+void find_program_memory() {
+  find_segments();
   report_line("{\"base\":\"%llx\"}", static_cast<unsigned long long>(load_base));
   shared_window = reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(shared.begin) & ~uintptr_t{1023});
 }

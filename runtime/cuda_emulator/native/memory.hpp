@@ -37,6 +37,10 @@ void access(const void* address, u32 bytes, Access kind, u64 site);
 
 extern u64 last_site;  // of the latest access
 
+// Where the executable is, and an address in it as linked; whether that is of variables which can be written.
+void find_segments();
+char* program_address(u64 linked);
+bool in_variables(const char* address, size_t bytes);
 // Find shared memory and the module's variables in this executable.
 void find_program_memory();
 size_t static_shared_bytes();

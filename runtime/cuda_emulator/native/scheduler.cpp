@@ -177,6 +177,16 @@ static void report_deadlock() {
   end_process();
 }
 
+void report_if_all_poll() {
+  constexpr u32 MANY = 1000;
+  if (current->polls < MANY || current->polls % MANY != 0) return;
+  const auto is_stuck = [](const Thread& thread) { return thread.state != State::Ready || thread.polls >= MANY; };
+  if (!std::all_of(threads.begin(), threads.end(), is_stuck)) return;
+  for (Thread& thread : threads)
+    if (thread.state == State::Ready) thread.state = State::Waiting;
+  report_deadlock();
+}
+
 static void start_block() {
   alive_count = thread_count;
   ready.clear();
