@@ -33,7 +33,7 @@ class Buffer:
 class Pointer:
     """An argument that points into a buffer, `offset` bytes behind its beginning.
 
-    `inside` is the value that holds the pointer, `at` bytes behind its beginning; empty for the pointer alone.
+    `inside` is the value that holds the pointer, `at` bytes behind its beginning; empty for a pointer alone.
     """
 
     buffer: int

@@ -1,4 +1,4 @@
-"""What both tiers' modules have in common: compiled once, asked for kernels and for variables by their names."""
+"""What both tiers' modules have in common: compiled once, asked for kernels and variables by their names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import EmulatorBuildError
-from .kernel import EmulatedKernel
+from .kernel import SHARED_LIMIT, EmulatedKernel
 from .launch import LaunchSettings
 from .program import Program
 from .variables import ModuleVariables
@@ -54,7 +54,7 @@ class KernelModule(ABC):
         self.check = options.get("check", False)
         self.file_name = options.get("file_name", "kernel.cu")
         self.use_cache = options.get("use_cache", True)
-        chosen: dict[str, Any] = {name: options[name] for name in _SETTINGS if name in options}
+        chosen: dict[str, Any] = {name: value for name, value in options.items() if name in _SETTINGS}
         self._settings = LaunchSettings(flush_denormals=flush_denormals, **chosen)
         self._program: Program | None = None
         self._variables = ModuleVariables(self.compile)
@@ -74,6 +74,10 @@ class KernelModule(ABC):
         """What the program calls a kernel that was asked for."""
         return name
 
+    def _shared_limit(self) -> int:
+        """Bytes of shared memory that a block may have."""
+        return SHARED_LIMIT
+
     def get_function(self, name: str) -> EmulatedKernel:
         """A kernel by its name, which must be extern "C", or by one of the name expressions.
 
@@ -86,7 +90,7 @@ class KernelModule(ABC):
             raise EmulatorBuildError(
                 f"there is no kernel '{name}' in {self.file_name}: it has {known}{self.without_linkage}"
             )
-        return self.kernel_type(self.compile, symbol, self._settings, self._variables)
+        return self.kernel_type(self.compile, symbol, self._settings, self._variables, self._shared_limit())
 
     def get_global(self, name: str) -> npt.NDArray[np.uint8]:
         """The bytes of a `__device__` or `__constant__` variable of the module, as an array of its own.

@@ -27,11 +27,14 @@ class EmulatedKernel:
         name: str,
         settings: LaunchSettings,
         variables: ModuleVariables | None = None,
+        shared_limit: int = SHARED_LIMIT,
     ):
         self._program = program
         self._settings = settings
         self._variables = variables if variables is not None else ModuleVariables(program)
         self.name = name
+        self.shared_limit = shared_limit
+        """Bytes of shared memory that a block may have at most."""
         self._max_dynamic = STATIC_SHARED_LIMIT
         self.signature: KernelSignature = program().kernels[name]
 
@@ -42,9 +45,10 @@ class EmulatedKernel:
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, size: int) -> None:
-        if not 0 <= size <= SHARED_LIMIT:
+        if not 0 <= size <= self.shared_limit:
+            whose = "any device" if self.shared_limit == SHARED_LIMIT else "a block of this architecture"
             raise ValueError(
-                f"{size} bytes of dynamic shared memory are more than any device has ({SHARED_LIMIT})"
+                f"{size} bytes of dynamic shared memory are more than {whose} has ({self.shared_limit})"
             )
         self._max_dynamic = size
 

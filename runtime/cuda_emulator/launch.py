@@ -68,7 +68,9 @@ def run_launch(
 ) -> LaunchReport:
     """Run one launch and copy what the kernel wrote back into the arrays.
 
-    `variables` are the module's, as their addresses in the executable and their bytes. Raises HostCompilerError where the program cannot be started or refuses the launch.
+    `variables` are the module's, as their addresses in the executable and their bytes.
+
+    Raises HostCompilerError where the program cannot be started or refuses the launch.
     """
     # Accesses count by their true sectors in check mode; without it, what lies behind an array is better a
     # guard.

@@ -1,4 +1,4 @@
-"""The variables of a module, which keep their values from launch to launch though each has its own process."""
+"""The variables of a module: they keep their values from launch to launch, though each has its own process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _SYMBOL = re.compile(
     r"\s*\d+: ([0-9a-f]+)\s+(\S+) OBJECT\s+(?:GLOBAL|WEAK)\s+\S+\s+(\d+)\s+([^\s@]+)$", re.MULTILINE
 )
 # The C library's, the compiler's, the runtime's, and constants that PTX has no name for in the source.
-_NOT_OF_USERS = re.compile(r"bb_emu_|_IO_|__|DW\.|_ZT[VIS]|_ZGV|_ZNK?6bb_emu|_ZN10BbEmuEntry|_ZN14BbEmuParameter|\$")
+_NOT_OF_USERS = re.compile(
+    r"bb_emu_|_IO_|__|DW\.|_ZT[VIS]|_ZGV|_ZNK?6bb_emu|_ZN10BbEmuEntry|_ZN14BbEmuParameter|\$"
+)
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,18 @@ def _objects(path: Path) -> dict[str, Variable]:
         return {}
     try:
         done = subprocess.run(
-            [tool, "-sW", path], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False, text=True
+            [tool, "-sW", path],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+            text=True,
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    found = [Variable(m[4], int(m[1], 16), int(m[2], 0)) for m in _SYMBOL.finditer(done.stdout) if m[3] != "0"]
+    found = [
+        Variable(m[4], int(m[1], 16), int(m[2], 0)) for m in _SYMBOL.finditer(done.stdout) if m[3] != "0"
+    ]
     return {variable.name: variable for variable in found if variable.size > 0}
 
 

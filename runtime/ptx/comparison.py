@@ -145,7 +145,8 @@ def _cvt(context: Context, instruction: Instruction) -> str:
             raise opcode.unsupported()
         kind = {"f16x2": "Half", "bf16x2": "Bfloat"}[target]
         high, low = (
-            f"narrow<{kind}>({flushed(context.read(each, 'f32', line), ftz)}).bits" for each in instruction.operands[1:]
+            f"narrow<{kind}>({flushed(context.read(each, 'f32', line), ftz)}).bits"
+            for each in instruction.operands[1:]
         )
         return context.write(
             instruction.operands[0], "u32", f"(static_cast<uint32_t>({high}) << 16 | {low})", line

@@ -14,6 +14,7 @@ from typing import Unpack
 import numpy as np
 
 from ..cuda_compile.compile import CudaBinary, compile_cuda
+from ..cuda_compile.occupancy import multiprocessor
 from ..cuda_emulator.base_module import KernelModule, ModuleOptions
 from ..cuda_emulator.kernel import EmulatedKernel
 from ..cuda_emulator.native_files import device_directory
@@ -94,6 +95,12 @@ class PtxModule(KernelModule):
 
     def _symbol(self, name: str) -> str:
         return self.binary.lowered_names.get(name, name)
+
+    def _shared_limit(self) -> int:
+        try:
+            return multiprocessor(self.arch).shared_per_block
+        except ValueError:
+            return super()._shared_limit()
 
     def _with_constants(self, kernel: KernelSignature) -> KernelSignature:
         """The signature, with the pointers to const that the source names: PTX does not."""

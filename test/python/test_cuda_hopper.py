@@ -1,5 +1,7 @@
-"""Bulk copies and wgmma: where single bytes and registers go, and what is refused. Tables here are written out from the
-pictures of the PTX ISA, not from what the emulator computes with."""
+"""Bulk copies and wgmma: where single bytes and registers go, and what is refused.
+
+Tables here are written out from the pictures of the PTX ISA, not from what the emulator computes with.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from bb.runtime.cuda_emulator.native_files import device_directory
 from bb.runtime.ptx import PtxModule
 from cuda_kernels import KERNELS, outcome, source_of
 
-# A row's pieces of 16 bytes are exchanged: piece p of row r is where piece p ^ SWIZZLE[...][r] would be without.
+# A row's pieces of 16 bytes are exchanged: piece p of row r is where p ^ SWIZZLES[...][r] would be without.
 SWIZZLES = {
     0: [0] * 8,
     32: [0, 0, 0, 0, 1, 1, 1, 1],
@@ -63,7 +65,14 @@ def test_boxes_are_swizzled_and_filled_with_zeros(module: EmulatedModule, swizzl
         assert np.array_equal(out, swizzled(np.ascontiguousarray(wanted), swizzle))
         # And back: what lies outside the array is left out.
         copied = np.zeros_like(array)
-        run(store, TensorMap(copied, (16, columns), swizzle), out, np.int32(x), np.int32(y), np.int32(out.size))
+        run(
+            store,
+            TensorMap(copied, (16, columns), swizzle),
+            out,
+            np.int32(x),
+            np.int32(y),
+            np.int32(out.size),
+        )
         inside = np.zeros_like(padded)
         inside[20 + y : 36 + y, 100 + x : 100 + x + columns] = wanted
         assert np.array_equal(copied, inside[20:60, 100:172])
@@ -203,7 +212,9 @@ def test_what_is_refused_at_launch(module: EmulatedModule) -> None:
         ((0, 64), (8, 32), 64, "has elements"),
     ],
 )
-def test_maps_that_are_none(shape: tuple[int, ...], box: tuple[int, ...], swizzle: int, sentence: str) -> None:
+def test_maps_that_are_none(
+    shape: tuple[int, ...], box: tuple[int, ...], swizzle: int, sentence: str
+) -> None:
     with pytest.raises(ValueError, match=sentence):
         TensorMap(np.zeros(shape, np.float16), box, swizzle)
 

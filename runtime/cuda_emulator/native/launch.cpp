@@ -208,6 +208,13 @@ static void report_traffic() {
         options.check && b.undefined ? b.shadow.never_written(b.bytes) : 0);
 }
 
+// What a compiler refuses. A module's kernels share this executable, so that their sum says nothing.
+static void check_static_shared() {
+  constexpr size_t LIMIT = 48 << 10, PADDING = 1024;
+  if (bb_emu_kernel_count == 1 && static_shared_bytes() > LIMIT + PADDING)
+    refuse("the kernel's __shared__ variables have more than 49152 bytes, which no compiler takes: use dynamic shared memory");
+}
+
 static void prepare_machine(Launch& launch) {
   thread_count = bb_emu_block_dim.x * bb_emu_block_dim.y * bb_emu_block_dim.z;
   if (thread_count == 0 || thread_count > 1024) refuse("a block has from 1 to 1024 threads");
@@ -262,6 +269,7 @@ static int run(Launch& launch) {
   read_variables(launch);
   find_program_memory();
   load_variables(launch);
+  check_static_shared();
   prepare_machine(launch);
   std::vector<void*> pointers;
   for (auto& value : launch.values) pointers.push_back(value.data());
