@@ -106,7 +106,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         default=[],
         metavar="[NAME=]FORM",
         help="the next argument: in:FILE.npy, out:f32:2x64 (undefined at entry), zeros:f32:64, "
-        "random:f32:64, i32:5, null",
+        "random:f32:64, i32:5, null; with @64x64/128: a tensor map of boxes that are swizzled by 128 bytes",
     )
     add(
         "--expect",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ..runtime.cuda_emulator import TensorMap
 from .files import ToolError
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -35,15 +36,18 @@ _FORMS = "in:FILE, in:TYPE:FILE, out:TYPE:SHAPE, zeros:TYPE:SHAPE, random:TYPE:S
 class KernelArgument:
     """One argument: an array, a numpy scalar, or None for a null pointer.
 
-    An `undefined` array is written by the kernel, and reading it first is a finding.
+    An `undefined` array is written by the kernel, and reading it first is a finding. With a box
+    (`in:a.npy@64x64/128`) the kernel gets a tensor map of the array.
     """
 
     name: str
-    value: Array | np.generic | None
+    value: Array | np.generic | TensorMap | None
     undefined: bool = False
 
     @property
     def array(self) -> Array | None:
+        if isinstance(self.value, TensorMap):
+            return self.value.array
         return self.value if isinstance(self.value, np.ndarray) else None
 
 
@@ -61,6 +65,16 @@ def _argument(text: str, index: int) -> KernelArgument:
     name, equals, form = text.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         name, form = "", text
+    box = re.fullmatch(r"(.+)@(\d+(?:x\d+)*)(?:/(\d+))?", form)
+    if box is not None:
+        plain = _argument(f"{name}={box[1]}" if name else box[1], index)
+        if plain.array is None:
+            raise ToolError(f"--arg {text}: a box is one of an array")
+        try:
+            extents = tuple(int(extent) for extent in box[2].split("x"))
+            return replace(plain, value=TensorMap(plain.array, extents, int(box[3] or 0)))
+        except ValueError as error:
+            raise ToolError(f"--arg {text}: {error}") from None
     kind, _, rest = form.partition(":")
     given = name or f"argument {index}"
     if form == "null":

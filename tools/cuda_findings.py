@@ -28,7 +28,7 @@ def distinct(findings: Iterable[Finding]) -> list[Finding]:
 def print_finding(console: Console, finding: Finding, file_name: str, source: Sequence[str]) -> None:
     """The finding's sentence and, where its lines are in `source`, an excerpt with marks under them."""
     where = "" if finding.location is None else f"{finding.location}: "
-    console.print(Text.assemble((where, "bold"), (f"{finding.kind}: ", "bold red"), _sentence(finding)))
+    console.print(Text.assemble((where, "bold"), (f"{finding.kind}:", "bold red"), " ", _sentence(finding)))
     marks: dict[int, tuple[str, str]] = {}
     if (other := finding.other) is not None and other.location is not None:
         _mark(marks, other.location, file_name, _other_text(other), "yellow")
@@ -43,7 +43,7 @@ def _sentence(finding: Finding) -> str:
     if finding.block is not None:
         who = f" [block {_index(finding.block)}"
         who += f" thread {_index(finding.thread)}]" if finding.thread is not None else "]"
-    return f"{finding.message}{who}"
+    return f"{finding.message}{who}".lstrip()
 
 
 def _index(index: Sequence[int]) -> str:

@@ -12,6 +12,7 @@ from .findings import Finding, FindingKind, OtherAccess, SourceLocation
 from .kernel import EmulatedKernel
 from .module import EmulatedModule
 from .report import BufferTraffic, Counters, LaunchReport, SharedTraffic
+from .tensor_map import TensorMap
 
 __all__ = [
     "BufferTraffic",
@@ -26,4 +27,5 @@ __all__ = [
     "OtherAccess",
     "SharedTraffic",
     "SourceLocation",
+    "TensorMap",
 ]

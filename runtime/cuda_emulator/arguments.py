@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .program import KernelSignature, Parameter
+from .tensor_map import POINTER_OFFSET, TensorMap
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -30,10 +31,15 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An argument that points into a buffer, `offset` bytes behind its beginning."""
+    """An argument that points into a buffer, `offset` bytes behind its beginning.
+
+    `inside` is the value that holds the pointer, `at` bytes behind its beginning; empty for a pointer alone.
+    """
 
     buffer: int
     offset: int
+    inside: bytes = b""
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,9 @@ def pack_arguments(
                 raise ValueError(f"argument {index} of kernel '{signature.name}' is not C-contiguous")
             arrays[index] = array
             values.append(b"")
+        elif isinstance(value, TensorMap):
+            values.append(_map_bytes(signature.name, index, value, parameter))
+            arrays[index] = value.array
         else:
             values.append(_value_bytes(signature.name, index, cast(object, value), parameter))
     for index in undefined:
@@ -74,10 +83,23 @@ def pack_arguments(
                 f"argument {index} of kernel '{signature.name}' is no array: it cannot be undefined"
             )
     buffers, pointers = _buffers(arrays, parameters, names, undefined)
+    for index, value in enumerate(values):
+        if index in pointers and value:
+            pointers[index] = replace(pointers[index], inside=value, at=POINTER_OFFSET)
     return Arguments(
         tuple(buffers),
         tuple(pointers.get(index, value) for index, value in enumerate(values)),
     )
+
+
+def _map_bytes(kernel: str, index: int, value: TensorMap, parameter: Parameter) -> bytes:
+    data = value.encoded()
+    if parameter.is_pointer or parameter.size != len(data):
+        raise TypeError(
+            f"argument {index} of kernel '{kernel}' is a tensor map, which the kernel takes as "
+            f"'const __grid_constant__ BbTensorMap'"
+        )
+    return data
 
 
 def _value_bytes(kernel: str, index: int, value: object, parameter: Parameter) -> bytes:

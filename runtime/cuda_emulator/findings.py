@@ -15,6 +15,7 @@ class FindingKind(StrEnum):
     RACE = "race"
     UNINITIALISED = "uninitialised"
     ASYNC_IN_FLIGHT = "async in flight"
+    MISSING_FENCE = "missing fence"
     UNDEFINED_SHUFFLE = "undefined shuffle"
     OUT_OF_BOUNDS = "out of bounds"
     MISALIGNED = "misaligned"
@@ -32,6 +33,7 @@ class FindingKind(StrEnum):
     INVALID_BARRIER = "invalid barrier"
     INVALID_MBARRIER = "invalid mbarrier"
     INVALID_COPY = "invalid copy"
+    INVALID_WGMMA = "invalid wgmma"
     TOO_MUCH_OUTPUT = "too much output"
     CRASH = "crash"
 

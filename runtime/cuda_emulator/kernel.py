@@ -10,6 +10,7 @@ from .errors import EmulationError
 from .launch import LaunchSettings, run_launch
 from .program import KernelSignature, Program
 from .report import LaunchReport
+from .variables import ModuleVariables
 
 STATIC_SHARED_LIMIT = 48 * 1024
 """Shared memory in bytes that a block may have without asking for more."""
@@ -20,10 +21,20 @@ SHARED_LIMIT = 227 * 1024
 class EmulatedKernel:
     """A kernel of an emulated program, called as one of CuPy; `launch` gives more to choose and to read."""
 
-    def __init__(self, program: Callable[[], Program], name: str, settings: LaunchSettings):
+    def __init__(
+        self,
+        program: Callable[[], Program],
+        name: str,
+        settings: LaunchSettings,
+        variables: ModuleVariables | None = None,
+        shared_limit: int = SHARED_LIMIT,
+    ):
         self._program = program
         self._settings = settings
+        self._variables = variables if variables is not None else ModuleVariables(program)
         self.name = name
+        self.shared_limit = shared_limit
+        """Bytes of shared memory that a block may have at most."""
         self._max_dynamic = STATIC_SHARED_LIMIT
         self.signature: KernelSignature = program().kernels[name]
 
@@ -34,9 +45,10 @@ class EmulatedKernel:
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, size: int) -> None:
-        if not 0 <= size <= SHARED_LIMIT:
+        if not 0 <= size <= self.shared_limit:
+            whose = "any device" if self.shared_limit == SHARED_LIMIT else "a block of this architecture"
             raise ValueError(
-                f"{size} bytes of dynamic shared memory are more than any device has ({SHARED_LIMIT})"
+                f"{size} bytes of dynamic shared memory are more than {whose} has ({self.shared_limit})"
             )
         self._max_dynamic = size
 
@@ -93,7 +105,16 @@ class EmulatedKernel:
             )
         signature = self._signature_for(args)
         arguments = pack_arguments(signature, args, names, undefined)
-        return run_launch(self._program(), signature, grid3, block3, arguments, shared_mem, settings)
+        return run_launch(
+            self._program(),
+            signature,
+            grid3,
+            block3,
+            arguments,
+            shared_mem,
+            settings,
+            self._variables.addressed(),
+        )
 
     def _signature_for(self, args: Sequence[object]) -> KernelSignature:
         """The signature by which these arguments are passed."""

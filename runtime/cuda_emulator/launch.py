@@ -64,8 +64,11 @@ def run_launch(
     arguments: Arguments,
     shared_bytes: int,
     settings: LaunchSettings,
+    variables: Sequence[tuple[int, npt.NDArray[np.uint8]]] = (),
 ) -> LaunchReport:
     """Run one launch and copy what the kernel wrote back into the arrays.
+
+    `variables` are the module's, as their addresses in the executable and their bytes.
 
     Raises HostCompilerError where the program cannot be started or refuses the launch.
     """
@@ -79,16 +82,28 @@ def run_launch(
         span = -(-padded // PAGE) * PAGE
         pages.append(_Pages(end, span, span - padded))
         end += span
+    places: list[int] = []
+    for _, value in variables:
+        places.append(end)
+        end += value.size
     with _shared_file(end) as file, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         with mmap.mmap(file.fileno(), end) as memory:
             for buffer, place in zip(arguments.buffers, pages, strict=True):
                 _copy_in(memory, buffer, place)
+            for (_, value), offset in zip(variables, places, strict=True):
+                _window(memory, offset, value.size)[:] = value
             description = _description(
                 file.fileno(), program, signature, grid, block, arguments, pages, shared_bytes, settings
             )
+            description += "".join(
+                f"{address} {value.size} {offset}\n"
+                for (address, value), offset in zip(variables, places, strict=True)
+            ).encode()
             ended = _run_process(program, description, file.fileno(), output, errors, settings)
             for buffer, place in zip(arguments.buffers, pages, strict=True):
                 _copy_out(memory, buffer, place)
+            for (_, value), offset in zip(variables, places, strict=True):
+                value[:] = _window(memory, offset, value.size)
             text = bytes(memory[:REPORT_BYTES])
         if ended == 3:
             errors.seek(0)
@@ -164,7 +179,9 @@ def _description(
         flags = f"{int(buffer.read_only)} {int(buffer.undefined)}"
         lines.append(f"{place.offset} {place.span} {place.lead} {buffer.size} {flags}")
     for value in arguments.values:
-        if isinstance(value, Pointer):
+        if isinstance(value, Pointer) and value.inside:
+            lines.append(f"m {value.buffer} {value.offset} {value.at} {value.inside.hex()}")
+        elif isinstance(value, Pointer):
             lines.append(f"p {value.buffer} {value.offset}")
         else:
             lines.append(f"v {value.hex()}")

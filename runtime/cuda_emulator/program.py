@@ -53,12 +53,16 @@ class KernelSignature:
 
 @dataclass(frozen=True)
 class Program:
-    """An executable with kernels. `source_files` says what the numbers of files in explicit sites mean."""
+    """An executable with kernels. `source_files` says what the numbers of files in explicit sites mean.
+
+    `variables` are the symbols of its variables by their names in the source; None where they are the same.
+    """
 
     path: Path
     kernels: Mapping[str, KernelSignature]
     source_files: tuple[str, ...]
     check: bool
+    variables: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ class Counters:
     """How often the kernel did something in the whole launch.
 
     Barriers are counted once for a block, operations of a warp once for a warp, cp.async and atomics once for
-    a thread. `votes` includes match and reduce; `switches` is the emulator's own work.
+    a thread, bulk copies (TMA) once each, wgmma once for a warpgroup. `votes` includes match and reduce;
+    `switches` is the emulator's own work.
     """
 
     mma: int = 0
@@ -26,6 +27,8 @@ class Counters:
     cp_async: int = 0
     atomics: int = 0
     mbarrier_phases: int = 0
+    bulk_copies: int = 0
+    wgmma: int = 0
     switches: int = 0
 
 

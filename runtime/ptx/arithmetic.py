@@ -24,6 +24,11 @@ def _operands(instruction: Instruction, *counts: int) -> Sequence[Operand]:
     return instruction.operands
 
 
+def flushed(value: str, ftz: bool) -> str:
+    """A value as an instruction with `.ftz` takes and gives it."""
+    return f"flush({value})" if ftz else value
+
+
 def _unsigned(kind: str) -> str:
     return f"u{kind[1:]}"
 
@@ -40,21 +45,22 @@ def _apply(
     """`d = function(a, b, ...)` on values of one type, on both halves of a word for a packed type."""
     operands = _operands(instruction, inputs + 1)
     values = [context.read(each, kind, instruction.line) for each in operands[1:]]
+    ftz = instruction.has("ftz")
     if kind in _PACKED:
         narrow = _PACKED[kind]
         names = "abcd"[:inputs]
-        body = f"{function}({', '.join(names)})"
-        body = f"saturate({body})" if saturate else body
+        body = f"{function}({', '.join(flushed(name, ftz) for name in names)})"
+        body = flushed(f"saturate({body})" if saturate else body, ftz)
         parameters = ", ".join(f"{narrow} {name}" for name in names)
         expression = f"packed<{narrow}>([]({parameters}) {{ return {body}; }}, {', '.join(values)})"
     else:
-        expression = f"{function}<{TYPES[kind]}>({', '.join(values)})"
-        expression = f"saturate({expression})" if saturate else expression
+        expression = f"{function}<{TYPES[kind]}>({', '.join(flushed(value, ftz) for value in values)})"
+        expression = flushed(f"saturate({expression})" if saturate else expression, ftz)
     return context.write(operands[0], kind, expression, instruction.line)
 
 
 def _float_type(opcode: Opcode, *extra: str) -> str:
-    """The type of an instruction on floats; rounding to nearest and flushing are what the CPU does."""
+    """The type of an instruction on floats; rounding to nearest is what the CPU does."""
     kind = opcode.type(*_FLOATS, *_PACKED, *extra)
     opcode.take("rn")
     opcode.take("ftz")
@@ -189,7 +195,8 @@ def _min_max(function: str) -> Handler:
             narrow = _PACKED.get(kind, TYPES[kind])
             operands = _operands(instruction, 3)
             a, b = (context.read(each, kind, instruction.line) for each in operands[1:])
-            both = f"[]({narrow} a, {narrow} b) {{ return extreme<{most}, true>(a, b); }}"
+            values = ", ".join(flushed(name, instruction.has("ftz")) for name in "ab")
+            both = f"[]({narrow} a, {narrow} b) {{ return extreme<{most}, true>({values}); }}"
             value = f"packed<{narrow}>({both}, {a}, {b})" if kind in _PACKED else f"{both}({a}, {b})"
             return context.write(operands[0], kind, value, instruction.line)
         return _apply(context, instruction, kind, function, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arithmetic import Handler
+from .arithmetic import Handler, flushed
 from .context import SIZES, TYPES, Context, Opcode, is_float
 from .syntax import Instruction, PtxError
 
@@ -24,7 +24,8 @@ def _compared(opcode: Opcode, comparison: str, kind: str, a: str, b: str) -> str
         if operator is None:
             raise opcode.unsupported()
         return f"({a} {operator} {b})"
-    a, b = f"widen({a})", f"widen({b})"
+    ftz = opcode.instruction.has("ftz")
+    a, b = f"widen({flushed(a, ftz)})", f"widen({flushed(b, ftz)})"
     if comparison in _ORDERED:
         return f"({a} {_ORDERED[comparison]} {b})"
     opposite = {"ltu": ">=", "leu": ">", "gtu": "<=", "geu": "<"}
@@ -102,7 +103,8 @@ def _slct(context: Context, instruction: Instruction) -> str:
     line = instruction.line
     target, a, b, chosen = instruction.operands
     values = f"{context.read(a, kind, line)} : {context.read(b, kind, line)}"
-    return context.write(target, kind, f"({context.read(chosen, by, line)} >= 0 ? {values})", line)
+    sign = flushed(context.read(chosen, by, line), instruction.has("ftz"))
+    return context.write(target, kind, f"({sign} >= 0 ? {values})", line)
 
 
 def _testp(context: Context, instruction: Instruction) -> str:
@@ -133,7 +135,7 @@ def _cvt(context: Context, instruction: Instruction) -> str:
         return _cvt_tf32(context, instruction, opcode)
     source = opcode.type(*(kind for kind in TYPES if kind not in ("pred", "f16x2", "bf16x2")))
     target = opcode.type(*(kind for kind in TYPES if kind != "pred"))
-    opcode.take("ftz")
+    ftz = opcode.take("ftz")
     saturate = opcode.take("sat")
     whole = opcode.choice(*_ROUNDINGS)
     rounding = opcode.choice("rn", "rz", "rm", "rp")
@@ -143,14 +145,15 @@ def _cvt(context: Context, instruction: Instruction) -> str:
             raise opcode.unsupported()
         kind = {"f16x2": "Half", "bf16x2": "Bfloat"}[target]
         high, low = (
-            f"narrow<{kind}>({context.read(each, 'f32', line)}).bits" for each in instruction.operands[1:]
+            f"narrow<{kind}>({flushed(context.read(each, 'f32', line), ftz)}).bits"
+            for each in instruction.operands[1:]
         )
         return context.write(
             instruction.operands[0], "u32", f"(static_cast<uint32_t>({high}) << 16 | {low})", line
         )
     if len(instruction.operands) != 2:
         raise opcode.unsupported()
-    value = context.read(instruction.operands[1], source, line)
+    value = flushed(context.read(instruction.operands[1], source, line), ftz and source == "f32")
     # Only what rounds to nearest, or does not round, is what the CPU does by itself.
     exact = is_float(target) and SIZES[target] > SIZES[source] and is_float(source)
     if rounding not in (None, "rn") and not exact:
@@ -163,6 +166,7 @@ def _cvt(context: Context, instruction: Instruction) -> str:
             value = f"narrow<{TYPES[source]}>(rounded(widen({value}), {_ROUNDINGS[whole]}))"
         result = f"convert<{cpp}>({value})"
         result = f"saturate({result})" if saturate else result
+        result = flushed(result, ftz and target == "f32")
     elif is_float(source):
         if whole is None:
             raise opcode.unsupported("a missing rounding")

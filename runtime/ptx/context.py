@@ -259,6 +259,8 @@ class Context:
         """An `Address` as a 64-bit address of this process."""
         if not isinstance(operand, Address):
             raise PtxError("an address in brackets is expected", line)
+        if operand.coordinates:
+            raise PtxError("coordinates in an address are for copies by tensor maps", line)
         base, offset = operand.base, operand.offset
         distance = f" + {offset}ll" if offset else ""
         if isinstance(base, Symbol):

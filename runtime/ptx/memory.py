@@ -89,6 +89,13 @@ _ATOMICS = {
     "inc": "old >= b ? T{0} : static_cast<T>(old + 1)",
     "dec": "old == 0 || old > b ? b : static_cast<T>(old - 1)",
 }
+# In global memory sums of f32 flush denormals, in shared memory they do not.
+_FLUSHED_SUM = "flush(add<T>(flush(old), flush(b)))"
+_ADD_FLOAT = {
+    "global": _FLUSHED_SUM,
+    "shared": "add<T>(old, b)",
+    "generic": f"in_shared ? add<T>(old, b) : {_FLUSHED_SUM}",
+}
 _ATOMIC_TYPES = (
     "u32",
     "s32",
@@ -132,10 +139,16 @@ def _atomic(returns: bool) -> Handler:
             for name, value in zip("bc", values, strict=False)
         )
         body = _ATOMICS[operation]
+        if kind == "f32" and operation == "add":
+            body = _ADD_FLOAT[space]
         if packed is not None:
             pair = body.replace("<T>", f"<{packed}>")
             body = f"packed<{packed}>([]({packed} old, {packed} b) {{ return {pair}; }}, old, b)"
-        done = f"atomic<T>({context.address(place, space, line)}, {context.site(instruction)}"
+        address = context.address(place, space, line)
+        if "in_shared" in body:
+            is_shared = f"bb_emu_is_shared(reinterpret_cast<void*>({address}))"
+            given += f" const bool in_shared = {is_shared} != 0;"
+        done = f"atomic<T>({address}, {context.site(instruction)}"
         done = f"{done}, [=](T old) -> T {{ return {body}; }})"
         result = context.write(instruction.operands[0], kind, done, line) if returns else f"{done};"
         return f"{{ using T = {TYPES[kind]}; {given} {result} }}"
@@ -174,13 +187,13 @@ def _fence(context: Context, instruction: Instruction) -> str:
     if opcode.take("proxy"):
         if not opcode.take("async", "async::shared::cta", "async.shared::cta"):
             raise opcode.unsupported()
-        opcode.take("shared::cta", "global")
+        opcode.take("shared::cta")
         opcode.done()
         return "bb_emu_fence(BB_EMU_FENCE_ASYNC_PROXY);"
     opcode.choice("sc", "acq_rel", "acquire", "release")
     scope = opcode.choice("cta", "gl", "sys", "gpu", "cluster")
     if instruction.opcode == ("fence", "mbarrier_init", "release", "cluster"):
-        opcode.take("mbarrier_init")
+        return "bb_emu_fence(BB_EMU_FENCE_MBARRIER_INIT);"
     opcode.done()
     return f"bb_emu_fence({'BB_EMU_FENCE_BLOCK' if scope == 'cta' else 'BB_EMU_FENCE_DEVICE'});"
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 
 from ..cuda_compile.compile import CudaBinary, compile_cuda
-from ..cuda_emulator.errors import EmulatorBuildError
+from ..cuda_compile.occupancy import multiprocessor
+from ..cuda_emulator.base_module import KernelModule, ModuleOptions
 from ..cuda_emulator.kernel import EmulatedKernel
-from ..cuda_emulator.launch import LaunchSettings
 from ..cuda_emulator.native_files import device_directory
 from ..cuda_emulator.program import KernelSignature, Program, build_program
 from .parse import parse_ptx
@@ -36,40 +37,20 @@ class PtxKernel(EmulatedKernel):
         return replace(self.signature, parameters=tuple(seen))
 
 
-class PtxModule:
-    """CUDA C++ source for the PTX tier; parameters as those of `EmulatedModule`.
+class PtxModule(KernelModule):
+    """CUDA C++ source for the PTX tier; see `ModuleOptions`.
 
-    `arch` is the architecture that NVRTC compiles for: `sm_80`, `sm_90`, `sm_90a`, `sm_100`. Nothing is
-    compiled until the first kernel is asked for.
+    `arch` is the architecture that NVRTC compiles for: `sm_80`, `sm_90`, `sm_90a`, `sm_100`. Denormals are
+    flushed by the instructions that say so, which with CuPy's options are those on f32. Nothing is compiled
+    until the first kernel is asked for.
     """
 
-    def __init__(
-        self,
-        code: str,
-        *,
-        arch: str = "sm_90",
-        options: Sequence[str] = (),
-        name_expressions: Sequence[str] = (),
-        check: bool = False,
-        schedule: str = "fifo",
-        seed: int = 0,
-        profile: bool = False,
-        flush_denormals: bool = True,
-        time_limit: float = 60.0,
-        max_findings: int = 20,
-        file_name: str = "kernel.cu",
-        use_cache: bool = True,
-    ):
-        self.code = code
+    kernel_type = PtxKernel
+
+    def __init__(self, code: str, *, arch: str = "sm_90", **options: Unpack[ModuleOptions]):
+        super().__init__(code, flush_denormals=False, **options)
         self.arch = arch
-        self.options = tuple(options)
-        self.name_expressions = tuple(name_expressions)
-        self.check = check
-        self.file_name = file_name
-        self._settings = LaunchSettings(schedule, seed, profile, flush_denormals, max_findings, time_limit)
-        self._use_cache = use_cache
         self._binary: CudaBinary | None = None
-        self._program: Program | None = None
 
     @property
     def binary(self) -> CudaBinary:
@@ -84,7 +65,7 @@ class PtxModule:
                 options=self.options,
                 name_expressions=self.name_expressions,
                 line_info=True,
-                use_cache=self._use_cache,
+                use_cache=self.use_cache,
             )
         return self._binary
 
@@ -94,34 +75,32 @@ class PtxModule:
         Raises CudaCompilerError for a source that NVRTC refuses, PtxError for PTX that cannot be executed
         here, HostCompilerError where there is no C++ compiler.
         """
-        if self._program is None or not self._program.path.exists():
-            translation = translate(parse_ptx(self.binary.ptx), self.binary.name)
-            program = build_program(
-                f"{self.file_name}.ptx.cpp",
-                translation.source,
-                name=f"{self.binary.name} for {self.arch}",
-                check=self.check,
-                # A kernel is one function of thousands of statements: -O2 takes twenty times as long, and
-                # line tables double that, which the sites in the text make superfluous.
-                extra_flags=("-Og", "-g0"),
-                source_files=(self.file_name, *translation.files[1:]),
-                use_cache=self._use_cache,
-            )
-            kernels = {name: self._with_constants(kernel) for name, kernel in program.kernels.items()}
-            self._program = replace(program, kernels=kernels)
-        return self._program
+        return super().compile()
 
-    def get_function(self, name: str) -> PtxKernel:
-        """A kernel by its name, or by one of the name expressions.
+    def _build(self) -> Program:
+        translation = translate(parse_ptx(self.binary.ptx), self.binary.name)
+        program = build_program(
+            f"{self.file_name}.ptx.cpp",
+            translation.source,
+            name=f"{self.binary.name} for {self.arch}",
+            check=self.check,
+            # A kernel is one function of thousands of statements: -O2 takes twenty times as long, and
+            # line tables double that, which the sites in the text make superfluous.
+            extra_flags=("-Og", "-g0"),
+            source_files=(self.file_name, *translation.files[1:]),
+            use_cache=self.use_cache,
+        )
+        kernels = {name: self._with_constants(kernel) for name, kernel in program.kernels.items()}
+        return replace(program, kernels=kernels, variables=translation.variables)
 
-        Raises EmulatorBuildError where there is no such kernel, and what `compile` raises.
-        """
-        program = self.compile()
-        lowered = self.binary.lowered_names.get(name, name)
-        if lowered not in program.kernels:
-            known = ", ".join(f"'{kernel}'" for kernel in program.kernels) or "none"
-            raise EmulatorBuildError(f"there is no kernel '{name}' in {self.file_name}: it has {known}")
-        return PtxKernel(self.compile, lowered, self._settings)
+    def _symbol(self, name: str) -> str:
+        return self.binary.lowered_names.get(name, name)
+
+    def _shared_limit(self) -> int:
+        try:
+            return multiprocessor(self.arch).shared_per_block
+        except ValueError:
+            return super()._shared_limit()
 
     def _with_constants(self, kernel: KernelSignature) -> KernelSignature:
         """The signature, with the pointers to const that the source names: PTX does not."""

@@ -411,11 +411,15 @@ class _Parser:
         offset = self.distance()
         if isinstance(base, Symbol):
             base, offset = Symbol(base.name), base.offset + offset
+        coordinates: tuple[Operand, ...] = ()
+        if self.accept(","):
+            inner = self.operand()
+            coordinates = inner.parts if isinstance(inner, Vector) else (inner,)
         if not self.accept("]"):
             raise PtxError(
                 f"an address with more parts than a base and a distance ('{self.peek()}')", self.line
             )
-        return Address(base, offset)
+        return Address(base, offset, coordinates)
 
 
 def parse_ptx(text: str) -> Module:

@@ -33,17 +33,22 @@ _HANDLERS: dict[str, Handler] = {
     **memory.HANDLERS,
     **warps.HANDLERS,
 }
+_OF_SM_90A = ("wgmma", "setmaxnreg")
 _DYNAMIC = "bb_emu_dynamic_shared"
 _SHARED_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True)
 class Translation:
-    """C++ for a module; `kernels` are the names of its kernels, `files` what file numbers of sites mean."""
+    """C++ for a module; `kernels` are the names of its kernels, `files` what file numbers of sites mean.
+
+    `variables` are the C++ names of its global and constant variables, by their names in PTX.
+    """
 
     source: str
     kernels: tuple[str, ...]
     files: tuple[str, ...]
+    variables: dict[str, str]
 
 
 def _size(variable: Variable) -> int:
@@ -57,6 +62,7 @@ class _Translator:
         self.symbols: dict[str, str] = {}
         self.globals = Names()
         self.labels: set[str] = set()
+        self.variables: dict[str, str] = {}
         self.scopes = 0
         # Number 0 is the kernel's own file, whatever NVRTC called it.
         others = [path for path in module.files.values() if path not in (main_file, f"/{main_file}")]
@@ -76,7 +82,7 @@ class _Translator:
         text = "\n".join(
             ["#include <bb/cuda_emulator/ptx.hpp>", "", "using namespace bb_ptx;", "", *self.parts]
         )
-        return Translation(text + "\n", tuple(kernel.name for kernel in kernels), self.files)
+        return Translation(text + "\n", tuple(kernel.name for kernel in kernels), self.files, self.variables)
 
     # -- variables
 
@@ -106,7 +112,11 @@ class _Translator:
             raise PtxError(f"the variable '{variable.name}' has no size: it is defined elsewhere")
         kind = f"uint{8 * SIZES[variable.type]}_t"
         values = ", ".join(self.value(value, kind) for value in variable.values)
-        return f"{aligned} static {kind} {name}[{variable.count}] = {{{values}}};"
+        # Not static, nor C++'s own name: Python reads and writes it by its symbol.
+        self.variables[variable.name] = name
+        return f'extern "C" {{ extern {kind} {name}[{variable.count}]; }}\n' + (
+            f"{aligned} {kind} {name}[{variable.count}] = {{{values}}};"
+        )
 
     def value(self, value: int | str, kind: str) -> str:
         if isinstance(value, int):
@@ -216,6 +226,8 @@ class _Translator:
         handler = _HANDLERS.get(name)
         if handler is None:
             raise PtxError(f"the instruction '{instruction.text}' is not supported", instruction.line)
+        if name in _OF_SM_90A and "sm_90a" not in self.module.target:
+            raise PtxError(f"'{instruction.text}' needs the architecture sm_90a", instruction.line)
         try:
             return handler(context, instruction)
         except (ValueError, IndexError):
@@ -258,6 +270,11 @@ class _Translator:
         site = context.site_of(call.location.file, call.location.line)
         if call.function == "__assertfail" and len(arguments) == 5:
             return f"bb_emu_trap(load<const char*>(reinterpret_cast<uint64_t>({arguments[0]})), {site});"
+        if call.function == "vprintf" and (len(results), len(arguments)) == (1, 2):
+            # Where the format is, and what it speaks of in a row, as NVRTC puts it for printf.
+            format_, values = (f"load<uint64_t>(reinterpret_cast<uint64_t>({each}))" for each in arguments)
+            printed = f"print_formatted({format_}, {values}, {site})"
+            return f"store<int32_t>(reinterpret_cast<uint64_t>({results[0]}), {printed});"
         known = {function.name: function for function in self.module.functions if not function.is_kernel}
         callee = known.get(call.function)
         if callee is None or callee.body is None:

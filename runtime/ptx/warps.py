@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .arithmetic import Handler
 from .context import Context, Opcode
+from .hopper import HANDLERS as HOPPER_HANDLERS
+from .hopper import bulk_copy
 from .memory import space_of
 from .syntax import Address, Immediate, Instruction, Inverted, Operand, Register, Symbol, Vector
 
@@ -211,6 +213,8 @@ def _async_copy(context: Context, instruction: Instruction) -> str:
     opcode = Opcode(instruction)
     if not opcode.take("async"):
         raise opcode.unsupported()
+    if instruction.has("bulk"):
+        return bulk_copy(context, instruction)
     line, operands = instruction.line, instruction.operands
     if opcode.take("commit_group"):
         opcode.done()
@@ -322,4 +326,5 @@ HANDLERS: dict[str, Handler] = {
     "stmatrix": _matrix(load=False),
     "cp": _async_copy,
     "mbarrier": _mbarrier,
+    **HOPPER_HANDLERS,
 }

@@ -34,6 +34,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float all = 0.f;
     for (int b = lane; b < gridDim.x; b += 32) all += partial[b];
     for (int o = 16; o > 0; o /= 2) all += __shfl_xor_sync(0xffffffffu, all, o);
-    if (lane == 0) *total = all;
+    if (lane == 0) {
+      *total = all;
+      blocks_done = 0;  // for the next launch
+    }
   }
 }

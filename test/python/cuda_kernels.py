@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from bb.runtime.cuda_emulator import EmulatedKernel, LaunchReport
+from bb.runtime.cuda_emulator import EmulatedKernel, LaunchReport, TensorMap
 
 FOLDER = Path(__file__).resolve().parent.parent / "cuda"
 
@@ -30,11 +30,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel's file and name, and a case for each of its sizes: a regular one, and ragged ones."""
+    """A kernel's file and name, and a case for each of its sizes: a regular one, and ragged ones.
+
+    `arch` is the least architecture that it is for.
+    """
 
     name: str
     make: Callable[..., Case]
     sizes: tuple[tuple[int, ...], ...]
+    arch: str = "sm_80"
 
     @property
     def source(self) -> str:
@@ -48,10 +52,7 @@ def source_of(name: str) -> str:
 
 def outcome(kernel: EmulatedKernel, case: Case, **choices: Any) -> tuple[LaunchReport, float]:
     """Launch a case on fresh copies: the report, and the largest error of its outputs, or NaN."""
-    arguments = {
-        name: value.copy() if isinstance(value, np.ndarray) else value
-        for name, value in case.arguments.items()
-    }
+    arguments = {name: _fresh(value) for name, value in case.arguments.items()}
     names = list(arguments)
     kernel.max_dynamic_shared_size_bytes = max(48 * 1024, case.shared_mem)
     report = kernel.launch(
@@ -64,10 +65,20 @@ def outcome(kernel: EmulatedKernel, case: Case, **choices: Any) -> tuple[LaunchR
         **choices,
     )
     errors = [
-        float(np.abs(arguments[name].astype(np.float64) - value).max()) if value.size else 0.0
+        float(np.abs(_array(arguments[name]).astype(np.float64) - value).max()) if value.size else 0.0
         for name, value in case.expected.items()
     ]
     return report, max(errors) if not np.isnan(errors).any() else float("nan")
+
+
+def _fresh(value: Any) -> Any:
+    if isinstance(value, TensorMap):
+        return replace(value, array=value.array.copy())
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _array(value: Any) -> np.ndarray:
+    return value.array if isinstance(value, TensorMap) else value
 
 
 def _random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -152,6 +163,17 @@ def _named_barriers(blocks: int, steps: int) -> Case:
     return Case((blocks,), (128,), arguments, expected, undefined=("out",))
 
 
+def _matmul_hopper(m: int, n: int, k: int) -> Case:
+    a = _random(m, k, seed=14).astype(ml_dtypes.bfloat16)
+    b = _random(n, k, seed=15).astype(ml_dtypes.bfloat16)
+    c = np.empty((m, n), np.float32)
+    maps = {"A": TensorMap(a, (64, 64), 128), "B": TensorMap(b, (32, 64), 128), "C": TensorMap(c, (64, 32))}
+    expected = {"C": a.astype(np.float64) @ b.astype(np.float64).T}
+    shared = 2 * (64 + 32) * 64 * 2 + 64 * 32 * 4
+    grid = (-(-n // 32), -(-m // 64))
+    return Case(grid, (160,), maps | {"K": np.int32(k)}, expected, shared, undefined=("C",))
+
+
 KERNELS = {
     kernel.name: kernel
     for kernel in (
@@ -162,5 +184,6 @@ KERNELS = {
         Kernel("producer_consumer", _producer_consumer, ((32, 320), (50, 256))),
         Kernel("transpose", _transpose, ((64, 64), (50, 70))),
         Kernel("named_barriers", _named_barriers, ((2, 7),)),
+        Kernel("matmul_hopper", _matmul_hopper, ((64, 32, 256), (100, 44, 192)), arch="sm_90a"),
     )
 }

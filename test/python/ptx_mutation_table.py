@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from bb.runtime.ptx import PtxModule
-from cuda_kernels import outcome
+from cuda_kernels import KERNELS, outcome
 from cuda_mutations import MUTATIONS, Mutation, Verdict, verdict
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "checking-cuda.md"
@@ -16,7 +16,11 @@ BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 def in_ptx_check(mutation: Mutation) -> Verdict:
     """One run in check mode of the PTX tier."""
     module = PtxModule(
-        mutation.source, arch="sm_80", check=True, file_name=f"{mutation.kernel}.cu", time_limit=2.0
+        mutation.source,
+        arch=KERNELS[mutation.kernel].arch,
+        check=True,
+        file_name=f"{mutation.kernel}.cu",
+        time_limit=2.0,
     )
     case = mutation.case
     report, error = outcome(module.get_function(mutation.kernel), case)

@@ -13,11 +13,25 @@ static std::unordered_map<const void*, std::vector<SharedReleased>> released_at;
 static std::vector<Knowledge> known;  // of other blocks, by thread
 static bool any_known = false;
 
+namespace {
+
+// The stamps that a thread has had from each of its fences on, and what it knew at the last one.
+struct ProxyFences {
+  std::vector<u32> of_memory, of_barriers;
+  u32 floor = 0;
+  std::vector<u32> row;
+};
+
+}  // namespace
+
+static std::vector<ProxyFences> proxy_fences;  // by thread
+
 static u32* row(const Thread& thread) { return &clocks[size_t{thread.index} * thread_count]; }
 
 void allocate_clocks() {
   clocks.assign(size_t{thread_count} * thread_count, 0);
   known.assign(thread_count, {});
+  proxy_fences.assign(thread_count, {});
 }
 
 void start_clocks() {
@@ -28,6 +42,7 @@ void start_clocks() {
   // Rows keep what they held: all of it is below the new floor, and so says nothing.
   block_floor = ++now;
   for (Thread& thread : threads) thread.segment = thread.fence_segment = now;
+  for (ProxyFences& fences : proxy_fences) fences = {};
 }
 
 static void learn(Knowledge& knowledge, const SharedReleased& released) {
@@ -100,6 +115,56 @@ void acquire_from(const Released& object, Thread& thread) {
   wide = true;
   u32* own = row(thread);
   for (u32 i = 0; i < thread_count; ++i) own[i] = std::max(own[i], object.clocks[i]);
+}
+
+u32 take_stamp(Thread& thread) {
+  const u32 stamp = thread.segment;
+  thread.segment = ++now;
+  return stamp;
+}
+
+void learn_stamp(Thread& thread, u32 index, u32 stamp) {
+  if (index == thread.index) return;
+  wide = true;
+  u32& entry = row(thread)[index];
+  entry = std::max(entry, stamp + 1);
+}
+
+void add_stamp(Released& object, u32 index, u32 stamp) {
+  wide = true;
+  object.block = block_number;
+  object.floor = std::max(object.floor, block_floor);
+  object.clocks.resize(thread_count, 0);
+  object.clocks[index] = std::max(object.clocks[index], stamp + 1);
+}
+
+bool knows(const Thread& thread, u32 index, u32 stamp) {
+  return index == thread.index || stamp < block_floor || stamp < row(thread)[index];
+}
+
+void fence_proxy(Thread& thread, bool barriers_only) {
+  ProxyFences& fences = proxy_fences[thread.index];
+  thread.segment = ++now;
+  (barriers_only ? fences.of_barriers : fences.of_memory).push_back(now);
+  if (barriers_only) return;
+  fences.floor = block_floor;
+  fences.row.assign(row(thread), row(thread) + thread_count);
+}
+
+bool fenced_for_proxy(u32 writer, u32 stamp, bool barrier) {
+  // The writer's first fence behind the write is the one that others know of, if of any.
+  const auto behind = [&](const std::vector<u32>& fences) {
+    const auto found = std::upper_bound(fences.begin(), fences.end(), stamp);
+    return found != fences.end() && knows(*current, writer, *found);
+  };
+  if (behind(proxy_fences[writer].of_memory)) return true;
+  if (barrier && behind(proxy_fences[writer].of_barriers)) return true;
+  for (u32 index = 0; index < thread_count; ++index) {
+    const ProxyFences& fences = proxy_fences[index];
+    if (fences.of_memory.empty() || !knows(*current, index, fences.of_memory.back())) continue;
+    if (stamp < fences.floor || stamp < fences.row[writer]) return true;
+  }
+  return false;
 }
 
 void fence(Thread& thread, int kind) {

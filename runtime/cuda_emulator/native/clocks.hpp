@@ -36,6 +36,19 @@ void synchronise_lanes(u32 warp, u32 lanes);
 void release_into(Released& object, Thread& thread);
 void acquire_from(const Released& object, Thread& thread);
 
+// For what happens later on behalf of a thread: the stamp of its accesses until now, which then gets another one;
+// and ways of making those accesses known, to a thread and to an object.
+u32 take_stamp(Thread& thread);
+void learn_stamp(Thread& thread, u32 index, u32 stamp);
+void add_stamp(Released& object, u32 index, u32 stamp);
+// Whether a thread of the running block knows of another one's accesses with this stamp.
+bool knows(const Thread& thread, u32 index, u32 stamp);
+
+// The async proxy, through which bulk copies and wgmma access shared memory, sees what threads wrote only behind a
+// fence between the two. `barriers_only`: the fence for mbarriers that were initialised.
+void fence_proxy(Thread& thread, bool barriers_only);
+bool fenced_for_proxy(u32 writer, u32 stamp, bool barrier);
+
 // A fence makes what came before it releasable by the thread's next atomics.
 void fence(Thread& thread, int kind);
 // An atomic at an address: acquires what was released there, and releases if there was a fence.

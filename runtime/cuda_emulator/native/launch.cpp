@@ -40,12 +40,18 @@ struct Mapping {
   int read_only, undefined;
 };
 
+// A variable of the module: its address as linked, and where the file has its value.
+struct Variable {
+  unsigned long address, bytes, file_offset;
+};
+
 struct Launch {
   int file = -1;
   u32 kernel = 0;
   unsigned long shared_bytes = 0;
   std::vector<Mapping> mappings;
   std::vector<std::vector<unsigned char>> values;  // of the arguments
+  std::vector<Variable> variables;
 };
 
 }  // namespace
@@ -122,22 +128,53 @@ static void read_arguments(Launch& launch, const BbEmuKernel& kernel) {
     char how = 0;
     scan(" %c", &how);
     std::vector<unsigned char> value(kernel.arguments[i].bytes);
-    if (how == 'p') {
-      u32 buffer;
-      unsigned long offset;
-      scan("%u %lu", &buffer, &offset);
-      if (buffer >= buffers.size() || value.size() != sizeof(char*)) refuse("the launch has a bad pointer");
-      char* pointer = buffers[buffer].begin + offset;
-      memcpy(value.data(), &pointer, sizeof pointer);
-    } else {
+    // A pointer, a value that holds one at a distance (a tensor map), or a value.
+    u32 buffer = 0;
+    unsigned long offset = 0, distance = 0;
+    if (how == 'p') scan("%u %lu", &buffer, &offset);
+    if (how == 'm') scan("%u %lu %lu", &buffer, &offset, &distance);
+    if (how != 'p')
       for (unsigned char& byte : value) {
         unsigned bits;
         scan("%2x", &bits);
         byte = static_cast<unsigned char>(bits);
       }
+    if (how != 'v') {
+      if (buffer >= buffers.size() || distance + sizeof(char*) > value.size()) refuse("the launch has a bad pointer");
+      char* pointer = buffers[buffer].begin + offset;
+      memcpy(value.data() + distance, &pointer, sizeof pointer);
     }
     launch.values.push_back(std::move(value));
   }
+}
+
+static void read_variables(Launch& launch) {
+  for (Variable v; scanf("%lu %lu %lu", &v.address, &v.bytes, &v.file_offset) == 3;) launch.variables.push_back(v);
+}
+
+// The values that the variables have at the beginning, and those that a launch leaves.
+static void load_variables(const Launch& launch) {
+  for (const Variable& v : launch.variables) {
+    char* place = program_address(v.address);
+    if (!in_variables(place, v.bytes)) continue;  // what cannot be written need not be
+    if (pread(launch.file, place, v.bytes, static_cast<off_t>(v.file_offset)) != static_cast<ssize_t>(v.bytes))
+      refuse("the module's variables cannot be read");
+  }
+}
+
+static void save_variables(const Launch& launch) {
+  for (const Variable& v : launch.variables) {
+    const char* place = program_address(v.address);
+    if (in_variables(place, v.bytes) &&
+        pwrite(launch.file, place, v.bytes, static_cast<off_t>(v.file_offset)) != static_cast<ssize_t>(v.bytes))
+      refuse("the module's variables cannot be written");
+  }
+}
+
+static void print_variables() {
+  find_segments();
+  for (unsigned long address, bytes; scanf("%lu %lu", &address, &bytes) == 2;)
+    if (fwrite(program_address(address), 1, bytes, stdout) != bytes) refuse("the variables cannot be written");
 }
 
 static void print_kernels() {
@@ -155,9 +192,9 @@ static void report_traffic() {
   report_line(
       "{\"counters\":{\"mma\":%lu,\"ldmatrix\":%lu,\"stmatrix\":%lu,\"barriers\":%lu,\"named_barriers\":%lu,"
       "\"shuffles\":%lu,\"votes\":%lu,\"syncwarps\":%lu,\"cp_async\":%lu,\"atomics\":%lu,\"mbarrier_phases\":%lu,"
-      "\"switches\":%lu}}",
+      "\"bulk_copies\":%lu,\"wgmma\":%lu,\"switches\":%lu}}",
       c.mma, c.ldmatrix, c.stmatrix, c.barriers, c.named_barriers, c.shuffles, c.votes, c.syncwarps, c.cp_async,
-      c.atomics, c.mbarrier_phases, c.switches);
+      c.atomics, c.mbarrier_phases, c.bulk_copies, c.wgmma, c.switches);
   report_line(
       "{\"shared\":{\"bytes_read\":%lu,\"bytes_written\":%lu,\"requests\":%lu,\"passes\":%lu,\"ideal_passes\":%lu},"
       "\"static_shared\":%zu}",
@@ -169,6 +206,13 @@ static void report_traffic() {
         "\"store_requests\":%lu,\"store_sectors\":%lu,\"never_written\":%lu}",
         b.buffer, b.bytes_read, b.bytes_written, b.load_requests, b.load_sectors, b.store_requests, b.store_sectors,
         options.check && b.undefined ? b.shadow.never_written(b.bytes) : 0);
+}
+
+// What a compiler refuses. A module's kernels share this executable, so that their sum says nothing.
+static void check_static_shared() {
+  constexpr size_t LIMIT = 48 << 10, PADDING = 1024;
+  if (bb_emu_kernel_count == 1 && static_shared_bytes() > LIMIT + PADDING)
+    refuse("the kernel's __shared__ variables have more than 49152 bytes, which no compiler takes: use dynamic shared memory");
 }
 
 static void prepare_machine(Launch& launch) {
@@ -222,7 +266,10 @@ static int run(Launch& launch) {
   const BbEmuKernel& kernel = bb_emu_kernels[launch.kernel];
   map_buffers(launch);
   read_arguments(launch, kernel);
+  read_variables(launch);
   find_program_memory();
+  load_variables(launch);
+  check_static_shared();
   prepare_machine(launch);
   std::vector<void*> pointers;
   for (auto& value : launch.values) pointers.push_back(value.data());
@@ -236,6 +283,7 @@ static int run(Launch& launch) {
   run_blocks();
   check_slack(launch);
   report_traffic();
+  save_variables(launch);
   end_process();
 }
 
@@ -244,6 +292,10 @@ static int run(Launch& launch) {
 int main(int count, char** words) {
   if (count == 2 && strcmp(words[1], "--kernels") == 0) {
     bb_emu::print_kernels();
+    return 0;
+  }
+  if (count == 2 && strcmp(words[1], "--variables") == 0) {
+    bb_emu::print_variables();
     return 0;
   }
   static bb_emu::Launch launch;

@@ -47,6 +47,8 @@ struct Thread {
   u32 fence_segment;  // accesses below this stamp are before its last fence
   int fence = -1;     // the widest fence since, a BbEmuFence
   u32 spins = 0;      // atomics and tests in a row without a switch
+  u32 polls = 0;      // tests of an mbarrier in a row that were in vain
+  u32 accumulators_in_flight = 0;  // of wgmma, in its own memory
   std::vector<AsyncCopy> open;
   std::vector<std::vector<AsyncCopy>> groups;
   std::vector<u32> occurrences;  // per site, for the profile
@@ -70,7 +72,7 @@ struct Warp {
 
 struct Counters {
   u64 mma, ldmatrix, stmatrix, barriers, named_barriers, shuffles, votes, syncwarps, cp_async, atomics, mbarrier_phases,
-      switches;
+      bulk_copies, wgmma, switches;
 };
 
 extern Options options;
@@ -92,6 +94,7 @@ void make_ready(Thread& thread);
 void suspend(const char* what, u64 site);  // until make_ready
 void yield();
 void spin();  // to be called in what a thread may loop on: lets others run now and then
+void report_if_all_poll();  // a deadlock where every thread waits, or has tested an mbarrier in vain again and again
 void redraw_priorities();
 void run_block();
 
@@ -106,6 +109,31 @@ void thread_left_warp(Thread& thread);
 void reset_mbarriers();
 // ---- async_copy.cpp
 void complete(AsyncCopy& copy);
+// ---- bulk_copy.cpp
+void reset_bulk_copies();
+bool copies_under_way();
+// Let one of the copies under way arrive, if there is one; `barrier` null: any.
+bool let_a_copy_arrive(const void* barrier);
+bool copy_under_way_to(const void* barrier, u64 phase);
+void bulk_thread_exits(Thread& thread);
+void bulk_block_ends();
+// ---- wgmma.cpp
+void reset_wgmma();
+void touch_accumulators(const void* address, u32 bytes, bool writes, u64 site);
+void wgmma_thread_exits(Thread& thread);
+
+// What the runtime does for a thread that does not have control.
+class ActingThread {
+ public:
+  explicit ActingThread(Thread& thread);
+  ~ActingThread();
+  ActingThread(const ActingThread&) = delete;
+  ActingThread& operator=(const ActingThread&) = delete;
+
+ private:
+  Thread* before_;
+  BbEmuIndex index_;
+};
 
 // The site that messages show: explicit, or the address after the call.
 inline u64 place_of(u64 site, void* return_address) {

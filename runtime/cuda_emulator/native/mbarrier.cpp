@@ -13,6 +13,7 @@ struct Barrier {
   u32 expected = 0, pending = 0;
   int64_t transaction_bytes = 0;
   u64 phase = 0;
+  u32 made_by = 0, made_at = 0;  // the thread that initialised it, and its stamp
   Released gathering, completed;
   std::vector<u32> waiting;
 };
@@ -38,8 +39,12 @@ static Barrier& find(const void* address, const char* name, u64 place) {
   return found->second;
 }
 
-static void end_phase_if_complete(Barrier& barrier) {
+static void end_phase_if_complete(void* address, Barrier& barrier, u64 place) {
   if (barrier.pending != 0 || barrier.transaction_bytes != 0) return;
+  if (copy_under_way_to(address, barrier.phase))
+    report({.kind = "invalid mbarrier", .access = "mbarrier phase", .site = place,
+            .text = "the phase ends while bulk copies to the mbarrier are under way: expect_tx has not been told of their bytes"},
+           Then::Stop);
   ++counters.mbarrier_phases;
   ++barrier.phase;
   barrier.pending = barrier.expected;
@@ -65,7 +70,23 @@ static void complete_transaction(void* address, u32 bytes, u64 place) {
   Barrier& barrier = find(address, "complete_tx", place);
   change_transaction(barrier, -int64_t{bytes}, "complete_tx", place);
   if (options.check) release_into(barrier.gathering, *current);
-  end_phase_if_complete(barrier);
+  end_phase_if_complete(address, barrier, place);
+}
+
+u64 expect_copy(void* address, u64 place) {
+  const Barrier& barrier = find(address, "bulk load", place);
+  if (options.check && !fenced_for_proxy(barrier.made_by, barrier.made_at, true))
+    report({.kind = "missing fence", .access = "bulk load", .site = place,
+            .text = "no fence is between the initialisation of the mbarrier and this: bb_mbarrier_init_fence"},
+           Then::Continue);
+  return barrier.phase;
+}
+
+void complete_copy(void* address, u32 bytes, u32 thread, u32 stamp, u64 place) {
+  Barrier& barrier = find(address, "bulk load", place);
+  change_transaction(barrier, -int64_t{bytes}, "bulk load", place);
+  if (options.check) add_stamp(barrier.gathering, thread, stamp);
+  end_phase_if_complete(address, barrier, place);
 }
 
 u64 arrive(void* address, u32 count, u32 transaction_bytes, u64 place) {
@@ -78,7 +99,7 @@ u64 arrive(void* address, u32 count, u32 transaction_bytes, u64 place) {
   change_transaction(barrier, transaction_bytes, "expect_tx", place);
   barrier.pending -= count;
   if (options.check) release_into(barrier.gathering, *current);
-  end_phase_if_complete(barrier);
+  end_phase_if_complete(address, barrier, place);
   return phase;
 }
 
@@ -98,10 +119,15 @@ static int test(void* address, Over over, u64 place) {
   Barrier* barrier = &find(address, "mbarrier test", place);
   if (!over(*barrier)) {
     redraw_priorities();
+    if (++current->polls > 1) let_a_copy_arrive(address);
+    current->waits_for = "mbarrier test";
+    current->waits_at = place;
+    report_if_all_poll();
     yield();
     barrier = &find(address, "mbarrier test", place);
     if (!over(*barrier)) return 0;
   }
+  current->polls = 0;
   if (options.check) acquire_from(barrier->completed, *current);
   return 1;
 }
@@ -126,6 +152,8 @@ void bb_emu_mbarrier_init(void* address, uint32_t count, uint64_t site) {
   Barrier& barrier = barriers[address];
   barrier = {};
   barrier.expected = barrier.pending = count;
+  barrier.made_by = current->index;
+  barrier.made_at = current->segment;
 }
 
 void bb_emu_mbarrier_invalidate(void* address, uint64_t site) {

@@ -51,9 +51,19 @@ static int note_segments(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-void find_program_memory() {
+void find_segments() {
   bb_emu_dynamic_shared[0] = 0;  // so that thread-local storage exists
   dl_iterate_phdr(note_segments, nullptr);
+}
+
+char* program_address(u64 linked) { return reinterpret_cast<char*>(load_base + linked); }
+
+bool in_variables(const char* address, size_t bytes) {
+  return globals.contains(address) && static_cast<size_t>(address - globals.begin) + bytes <= globals.bytes;
+}
+
+void find_program_memory() {
+  find_segments();
   report_line("{\"base\":\"%llx\"}", static_cast<unsigned long long>(load_base));
   shared_window = reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(shared.begin) & ~uintptr_t{1023});
 }
@@ -112,12 +122,16 @@ static Region* find_region(const void* address) {
   return globals.contains(address) ? &globals : nullptr;
 }
 
+Region* region_of(const void* address) { return find_region(address); }
+
 static Place place_in(const Region& region, const char* address) {
   if (&region == &shared && static_cast<size_t>(address - dynamic_shared()) < BB_EMU_DYNAMIC_SHARED_LIMIT)
     return {Place::DYNAMIC_SHARED, address - dynamic_shared()};
   if (&region == &globals) return {region.buffer, address - reinterpret_cast<char*>(load_base)};
   return {region.buffer, address - region.begin};
 }
+
+Place shared_place(const void* address) { return place_in(shared, static_cast<const char*>(address)); }
 
 const char* name_of(Access kind) {
   switch (kind) {
@@ -126,6 +140,9 @@ const char* name_of(Access kind) {
     case Access::Atomic: return "atomic";
     case Access::AsyncIssue:
     case Access::AsyncArrive: return "async copy";
+    case Access::BulkIssue: return "bulk copy";
+    case Access::BulkRead:
+    case Access::BulkFetch: return "async read";
     case Access::Synchronise: return "barrier operation";
     case Access::VolatileRead: return "volatile read";
     case Access::VolatileWrite: return "volatile write";
@@ -137,9 +154,13 @@ void access(const void* address, u32 bytes, Access kind, u64 site) {
   if (current == nullptr || bytes == 0 || address == announced) return;
   last_site = site;
   const char* p = static_cast<const char*>(address);
-  if (on_stack(current->fiber, p)) return;
+  if (on_stack(current->fiber, p)) {
+    if (current->accumulators_in_flight != 0) touch_accumulators(p, bytes, kind == Access::Write, site);
+    return;
+  }
   Region* region = find_region(p);
-  const bool writes = kind != Access::Read && kind != Access::VolatileRead;
+  const bool bulk = kind == Access::BulkIssue || kind == Access::BulkRead || kind == Access::BulkFetch;
+  const bool writes = kind != Access::Read && kind != Access::VolatileRead && (!bulk || kind == Access::BulkIssue);
   if (region == nullptr) {
     if (!writes && in_program(p)) return;
     report({.kind = "out of bounds", .access = name_of(kind), .site = site, .place = nearest(p), .bytes = bytes},
@@ -165,7 +186,8 @@ void access(const void* address, u32 bytes, Access kind, u64 site) {
       region->bytes_written += bytes;
   }
   if (options.check) check_order(*region, offset, bytes, kind, site, place);
-  if (options.profile && kind != Access::AsyncIssue && kind != Access::Synchronise)
+  if (bulk && options.profile && region != &shared) count_row(*region, p, bytes, writes);
+  if (options.profile && !bulk && kind != Access::AsyncIssue && kind != Access::Synchronise)
     profile_access(*region, p, bytes, writes, site);
 }
 
@@ -190,7 +212,10 @@ void bb_emu_atomic(void* address, uint32_t bytes, uint64_t site) {
 }
 
 void bb_emu_fence(int kind) {
-  if (options.check) fence(*current, kind);
+  if (!options.check) return;
+  if (kind == BB_EMU_FENCE_ASYNC_PROXY || kind == BB_EMU_FENCE_MBARRIER_INIT)
+    fence_proxy(*current, kind == BB_EMU_FENCE_MBARRIER_INIT);
+  if (kind != BB_EMU_FENCE_ASYNC_PROXY) fence(*current, kind == BB_EMU_FENCE_BLOCK ? kind : BB_EMU_FENCE_DEVICE);
 }
 
 unsigned char* bb_emu_shared_window() { return reinterpret_cast<unsigned char*>(shared_window); }

@@ -25,7 +25,11 @@ extern Region shared;  // all of it, the dynamic array included
 extern char* shared_window;
 extern size_t dynamic_shared_bytes;  // as the launch asked for
 
-enum class Access { Read, Write, Atomic, AsyncIssue, AsyncArrive, Synchronise, VolatileRead, VolatileWrite };
+// Bulk ones are by the async proxy. BulkRead lasts until it is ended (races.hpp); BulkFetch reads what no thread of the
+// block writes.
+enum class Access {
+  Read, Write, Atomic, AsyncIssue, AsyncArrive, Synchronise, VolatileRead, VolatileWrite, BulkIssue, BulkRead, BulkFetch,
+};
 const char* name_of(Access kind);
 
 // Check one access of the current thread, and remember it.
@@ -33,14 +37,21 @@ void access(const void* address, u32 bytes, Access kind, u64 site);
 
 extern u64 last_site;  // of the latest access
 
+// Where the executable is, and an address in it as linked; whether that is of variables which can be written.
+void find_segments();
+char* program_address(u64 linked);
+bool in_variables(const char* address, size_t bytes);
 // Find shared memory and the module's variables in this executable.
 void find_program_memory();
 size_t static_shared_bytes();
 void start_shadows();
 void fill_shared();        // with 0xff, a NaN in every floating-point type, as a block begins
 void check_shared_tail();  // that nothing wrote past the dynamic shared memory that was asked for
+// The region of an address, null where it is in none.
+Region* region_of(const void* address);
 // The nearest buffer to an address that is in none, for messages.
 Place nearest(const void* address);
+Place shared_place(const void* address);
 bool in_program(const void* address);
 
 }  // namespace bb_emu

@@ -44,6 +44,12 @@ void profile_access(Region& region, const char* address, u32 bytes, bool writes,
   request.writes = writes;
 }
 
+void count_row(Region& region, const char* address, u32 bytes, bool writes) {
+  const auto first = reinterpret_cast<u64>(address) >> 5, last = (reinterpret_cast<u64>(address) + bytes - 1) >> 5;
+  ++(writes ? region.store_requests : region.load_requests);
+  (writes ? region.store_sectors : region.load_sectors) += last - first + 1;
+}
+
 static u32 sectors(const Request& request) {
   std::vector<u64> touched;
   for (u32 lane = 0; lane < 32; ++lane) {

@@ -7,7 +7,8 @@
 namespace bb_emu {
 
 static const char* verb_of_write(const Cell& cell) {
-  if ((cell.flags & Cell::IN_FLIGHT) != 0) return "async copy";
+  if ((cell.flags & Cell::IN_FLIGHT) != 0) return (cell.flags & Cell::ASYNC_PROXY) != 0 ? "bulk copy" : "async copy";
+  if ((cell.flags & Cell::ASYNC_PROXY) != 0) return "bulk copy";
   return (cell.flags & Cell::ATOMIC) != 0 ? "atomic" : "write";
 }
 
@@ -38,15 +39,17 @@ struct Check {
   u32 bytes;
   Place place;
   const char* address;
-  bool raced = false, unwritten = false, in_flight = false;
+  bool raced = false, unwritten = false, in_flight = false, unfenced = false;
 
   bool atomic() const { return is_atomic(kind); }
+  bool reads() const { return kind == Access::Read || kind == Access::BulkRead || kind == Access::BulkFetch; }
+  bool by_proxy() const { return kind == Access::BulkRead || kind == Access::BulkIssue; }
 
-  void complain(const char* finding, const OtherThread& other, int64_t offset, bool& done) {
+  void complain(const char* finding, const OtherThread& other, int64_t offset, bool& done, const char* text = "") {
     if (done) return;
     done = true;
     report({.kind = finding, .access = name_of(kind), .site = site, .place = {place.buffer, offset}, .bytes = bytes,
-            .other = other},
+            .other = other, .text = text},
            Then::Continue);
   }
   void race_of_read(u32 reader, u32 other, u64 other_site, const char* what, int64_t offset) {
@@ -69,19 +72,26 @@ struct Check {
 static void against_write(Check& check, const Region& region, const Cell& cell, int64_t offset) {
   if (cell.writer == 0) {
     const bool expects = region.buffer == Place::STATIC_SHARED || region.undefined;
-    if ((check.kind == Access::Read || check.kind == Access::Atomic) && expects)
+    if ((check.reads() || check.kind == Access::Atomic) && expects)
       check.complain("uninitialised", {}, offset, check.unwritten);
     return;
   }
   if ((cell.flags & Cell::IN_FLIGHT) != 0) {
     if (check.kind == Access::AsyncArrive) return;
     if (check.kind != Access::AsyncIssue) {
-      check.complain("async in flight", {cell.writer, cell.write_site, "async copy"}, offset, check.in_flight);
+      check.complain("async in flight", {cell.writer, cell.write_site, verb_of_write(cell)}, offset, check.in_flight);
       return;
     }
   }
   const bool both_atomic = check.atomic() && (cell.flags & Cell::ATOMIC) != 0;
-  if (both_atomic || happens_before(cell.writer, cell.write_stamp)) return;
+  if (both_atomic || happens_before(cell.writer, cell.write_stamp)) {
+    const bool other_proxy = check.by_proxy() && region.buffer == Place::STATIC_SHARED && (cell.flags & Cell::ASYNC_PROXY) == 0;
+    if (other_proxy && in_this_block(cell.writer) &&
+        !fenced_for_proxy((cell.writer - 1) % thread_count, cell.write_stamp, false))
+      check.complain("missing fence", {cell.writer, cell.write_site, verb_of_write(cell)}, offset, check.unfenced,
+                     "no fence.proxy.async is between a thread's write and this");
+    return;
+  }
   if (check.kind == Access::Read && (cell.flags & Cell::ATOMIC) != 0)
     check.race_of_read(grid_thread(), cell.writer, cell.write_site, verb_of_write(cell), offset);
   else
@@ -117,8 +127,8 @@ static void against_readers(Check& check, const Cell& cell, int64_t offset) {
     check.race(cell.foreign_reader, cell.read_site, "read", offset);
 }
 
-static void remember_read(Cell& cell, u64 site) {
-  const u32 me = grid_thread(), stamp = current->segment;
+static void remember_read(Cell& cell, u64 site, u32 index, u32 stamp) {
+  const u32 me = block_number * thread_count + index + 1;
   const bool same_block = cell.reader != 0 && in_this_block(cell.reader);
   if (cell.reader != 0 && !same_block) {
     cell.foreign_reader = cell.reader;
@@ -131,12 +141,13 @@ static void remember_read(Cell& cell, u64 site) {
       cell.readers = new_reader_table();
       reader_table(cell.readers)[(cell.reader - 1) % thread_count] = cell.read_stamp + 1;
     }
-    reader_table(cell.readers)[current->index] = stamp + 1;
+    u32& known = reader_table(cell.readers)[index];
+    known = std::max(known, stamp + 1);
     cell.read_stamp = std::max(cell.read_stamp, stamp);
   } else {
     if (same_block && cell.readers != 0) free_reader_table(cell.readers);
     cell.readers = 0;
-    cell.read_stamp = stamp;
+    cell.read_stamp = same_block && cell.reader == me ? std::max(cell.read_stamp, stamp) : stamp;
   }
   cell.reader = me;
   cell.read_site = site;
@@ -149,6 +160,7 @@ static void remember_write(Cell& cell, Access kind, u64 site) {
   cell.write_stamp = current->segment;
   if (kind != Access::AsyncArrive) cell.write_site = site;
   cell.flags = kind == Access::AsyncIssue ? Cell::IN_FLIGHT : 0;
+  if (kind == Access::BulkIssue) cell.flags = Cell::IN_FLIGHT | Cell::ASYNC_PROXY;
   if (is_atomic(kind)) cell.flags = Cell::ATOMIC;
 }
 
@@ -185,14 +197,44 @@ void check_order(Region& region, size_t offset, u32 bytes, Access kind, u64 site
       const int64_t where = place.offset + static_cast<int64_t>(at - offset);
       against_write(check, region, cell, where);
       if (kind == Access::VolatileRead) continue;  // what polls a flag does not keep others from setting it
-      if (kind == Access::Read) {
-        remember_read(cell, site);
+      if (kind == Access::BulkRead) {
+        ++cell.async_reads;
+        cell.async_reader = grid_thread();
+        cell.async_site = site;
+      } else if (check.reads()) {
+        remember_read(cell, site, current->index, current->segment);
       } else {
+        if (cell.async_reads != 0)
+          check.complain("async in flight", {cell.async_reader, cell.async_site, "async read"}, where, check.in_flight);
         if (kind != Access::AsyncArrive) against_readers(check, cell, where);
         remember_write(cell, kind, site);
       }
     }
   }
+}
+
+template <class F>
+static void for_cells(const void* address, u32 bytes, F f) {
+  Region* region = options.check ? region_of(address) : nullptr;
+  if (region == nullptr) return;
+  size_t at = static_cast<size_t>(static_cast<const char*>(address) - region->begin);
+  const u32 narrow = static_cast<u32>((at | bytes) & 3), piece = narrow == 0 ? 4 : (narrow & 1) != 0 ? 1 : 2;
+  for (const size_t end = at + bytes; at < end;) {
+    Shadow::Line& line = region->shadow.line(at, piece);
+    f(line.cells[at % Shadow::LINE_BYTES / line.piece]);
+    at += line.piece;
+  }
+}
+
+void end_bulk_write(const void* address, u32 bytes) {
+  for_cells(address, bytes, [](Cell& cell) { cell.flags &= ~Cell::IN_FLIGHT; });
+}
+
+void end_bulk_read(const void* address, u32 bytes, u32 index, u32 stamp) {
+  for_cells(address, bytes, [&](Cell& cell) {
+    if (cell.async_reads != 0) --cell.async_reads;
+    remember_read(cell, cell.async_site, index, stamp);
+  });
 }
 
 }  // namespace bb_emu

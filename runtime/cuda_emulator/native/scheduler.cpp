@@ -79,6 +79,21 @@ void redraw_priorities() {
   for (u32 warp = 0; warp < warps.size(); ++warp) priorities[warp] = static_cast<u32>(random_number());
 }
 
+static BbEmuIndex index_of(const Thread& thread) {
+  const u32 index = thread.index, x = bb_emu_block_dim.x, y = bb_emu_block_dim.y;
+  return {index % x, index / x % y, index / x / y};
+}
+
+ActingThread::ActingThread(Thread& thread) : before_(current), index_(bb_emu_thread_index) {
+  current = &thread;
+  bb_emu_thread_index = index_of(thread);
+}
+
+ActingThread::~ActingThread() {
+  current = before_;
+  bb_emu_thread_index = index_;
+}
+
 static void to_scheduler() {
   ++counters.switches;
   current->spins = 0;
@@ -99,6 +114,7 @@ void yield() {
 
 void spin() {
   if (++current->spins < 64) return;
+  let_a_copy_arrive(nullptr);
   // A thread that polls must not be the one that is always chosen.
   redraw_priorities();
   if (options.schedule == Schedule::Lifo) {
@@ -119,6 +135,8 @@ void finish_thread() {
   for (auto& group : thread.groups)
     for (AsyncCopy& copy : group) complete(copy);
   for (AsyncCopy& copy : thread.open) complete(copy);
+  bulk_thread_exits(thread);
+  wgmma_thread_exits(thread);
   thread_left_warp(thread);
   thread_left_barrier();
   to_scheduler();
@@ -159,6 +177,16 @@ static void report_deadlock() {
   end_process();
 }
 
+void report_if_all_poll() {
+  constexpr u32 MANY = 1000;
+  if (current->polls < MANY || current->polls % MANY != 0) return;
+  const auto is_stuck = [](const Thread& thread) { return thread.state != State::Ready || thread.polls >= MANY; };
+  if (!std::all_of(threads.begin(), threads.end(), is_stuck)) return;
+  for (Thread& thread : threads)
+    if (thread.state == State::Ready) thread.state = State::Waiting;
+  report_deadlock();
+}
+
 static void start_block() {
   alive_count = thread_count;
   ready.clear();
@@ -167,6 +195,8 @@ static void start_block() {
   reset_barriers();
   reset_mbarriers();
   start_clocks();
+  reset_bulk_copies();
+  reset_wgmma();
   fill_shared();
   redraw_priorities();
   for (u32 index = 0; index < warps.size(); ++index) {
@@ -178,7 +208,7 @@ static void start_block() {
     thread.open.clear();
     thread.groups.clear();
     thread.fence = -1;
-    thread.spins = 0;
+    thread.spins = thread.polls = thread.accumulators_in_flight = 0;
     std::fill(thread.occurrences.begin(), thread.occurrences.end(), 0);
     prepare(thread.fiber, thread_main, thread.index);
     make_ready(thread);
@@ -188,10 +218,12 @@ static void start_block() {
 void run_block() {
   start_block();
   while (alive_count != 0) {
+    // Copies arrive as late as they can, with random schedules at any time.
+    if (options.schedule >= Schedule::Random && copies_under_way() && random_number() % 16 == 0) let_a_copy_arrive(nullptr);
+    if (ready_count == 0 && let_a_copy_arrive(nullptr)) continue;
     if (ready_count == 0) report_deadlock();
     current = &threads[take_ready()];
-    const u32 index = current->index, x = bb_emu_block_dim.x, y = bb_emu_block_dim.y;
-    bb_emu_thread_index = {index % x, index / x % y, index / x / y};
+    bb_emu_thread_index = index_of(*current);
     report_header->thread[0] = bb_emu_thread_index.x;
     report_header->thread[1] = bb_emu_thread_index.y;
     report_header->thread[2] = bb_emu_thread_index.z;
@@ -199,6 +231,7 @@ void run_block() {
     switch_fibers(scheduler, current->fiber);
     report_header->in_thread = 0;
   }
+  bulk_block_ends();
   current = &threads[0];
   report_reads();
   current = nullptr;

@@ -14,8 +14,9 @@ struct Cell {
   u32 readers = 0;                  // where several threads of a block have read: a table of their stamps
   u32 foreign_reader = 0, foreign_stamp = 0;  // one of an earlier block
   u32 flags = 0;
-  u64 write_site = 0, read_site = 0;
-  static constexpr u32 ATOMIC = 1, IN_FLIGHT = 2;
+  u32 async_reads = 0, async_reader = 0;  // reads by the async proxy that are under way, and a thread that asked for one
+  u64 write_site = 0, read_site = 0, async_site = 0;
+  static constexpr u32 ATOMIC = 1, IN_FLIGHT = 2, ASYNC_PROXY = 4;
 };
 
 class Shadow {

@@ -47,9 +47,12 @@ static void on_signal(int number, siginfo_t* info, void* context) {
   switch (number) {
     case SIGSEGV:
     case SIGBUS: report_bad_address(info->si_addr, context, site); break;
-    case SIGFPE: report({.kind = "division by zero", .site = site}, Then::Stop); break;
-    case SIGVTALRM: report({.kind = "time limit", .site = options.check ? last_site : site}, Then::Stop); break;
-    case SIGXFSZ: report({.kind = "too much output", .site = site}, Then::Stop); break;
+    case SIGFPE: report({.kind = "division by zero", .site = site, .text = "an integer is divided by zero"}, Then::Stop); break;
+    case SIGVTALRM:
+      report({.kind = "time limit", .site = options.check ? last_site : site, .text = "the launch takes more CPU time than it may"},
+             Then::Stop);
+      break;
+    case SIGXFSZ: report({.kind = "too much output", .site = site, .text = "more than 64 MiB were printed"}, Then::Stop); break;
     default: report({.kind = "trap", .site = site, .text = "the kernel ended its process"}, Then::Stop); break;
   }
   _exit(4);

@@ -1,5 +1,6 @@
 // Instructions that CUDA C++ has no function for, under names beginning with bb_: PTX on a GPU, calls of the emulator's
-// runtime on a CPU. This is the only file with inline PTX; it needs sm_80, and sm_90 where a comment says so.
+// runtime on a CPU. This file and hopper.cuh beside
+// it are all inline PTX there is; it needs sm_80, and sm_90 where a comment says so.
 //
 // Fragments of matrices are those of the PTX ISA. Lane l of a warp has group g = l / 4 and place p = l % 4 in it:
 //   a of m16n8k16  register r holds rows g + 8 * (r % 2), columns 2 * p + {0, 1} + 8 * (r / 2)
@@ -163,7 +164,9 @@ BB_DEVICE void bb_mbarrier_init(unsigned long long* barrier, int count BB_SITE) 
 }
 // Make the initialisation visible to the asynchronous proxy as well (sm_90; nothing is needed for sm_80).
 BB_DEVICE void bb_mbarrier_init_fence() {
-#if !BB_EMULATED && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if BB_EMULATED
+  bb_emu_fence(BB_EMU_FENCE_MBARRIER_INIT);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }

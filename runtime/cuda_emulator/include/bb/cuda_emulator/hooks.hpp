@@ -23,7 +23,11 @@ void bb_emu_access(const void* address, uint32_t bytes, int kind, uint64_t site)
 void bb_emu_atomic(void* address, uint32_t bytes, uint64_t site);
 // For instrumented code: accesses to this address are part of an atomic and already announced, until null is given.
 void bb_emu_atomic_part(const void* address);
-enum BbEmuFence { BB_EMU_FENCE_BLOCK = 0, BB_EMU_FENCE_DEVICE = 1, BB_EMU_FENCE_ASYNC_PROXY = 2 };
+// The last two order what a thread sees with what bulk copies and wgmma see: all of shared memory, or mbarriers that
+// were initialised.
+enum BbEmuFence {
+  BB_EMU_FENCE_BLOCK = 0, BB_EMU_FENCE_DEVICE = 1, BB_EMU_FENCE_ASYNC_PROXY = 2, BB_EMU_FENCE_MBARRIER_INIT = 3,
+};
 void bb_emu_fence(int kind);
 
 // ---- Shared memory. All of it lies in the executable's thread-local storage: static arrays where the compiler
@@ -89,6 +93,40 @@ void bb_emu_mbarrier_wait(void* barrier, uint64_t state, uint64_t site);
 int bb_emu_mbarrier_test_parity(void* barrier, uint32_t parity, uint64_t site);
 int bb_emu_mbarrier_test(void* barrier, uint64_t state, uint64_t site);
 
+// ---- Tensor maps and bulk copies (sm_90). In place of the driver's 128 opaque bytes, a map holds what it describes:
+// an array of one or two dimensions, x within a row first, and the box of it that one copy moves.
+struct alignas(64) BbEmuTensorMap {
+  uint64_t magic, base;
+  uint32_t rank, element_bytes;
+  uint64_t extents[2], row_bytes;
+  uint32_t box[2];
+  uint32_t swizzle, reserved[17];  // 0, 32, 64 or 128 bytes
+};
+static_assert(sizeof(BbEmuTensorMap) == 128);
+constexpr uint64_t BB_EMU_TENSOR_MAP_MAGIC = 0x70616d726f736e74;
+// A box at (x, y), zeros where it is outside: arrives before the barrier's phase ends that its bytes are part of.
+void bb_emu_tma_load(void* destination, const void* map, uint32_t rank, int32_t x, int32_t y, void* barrier,
+                     uint64_t site);
+void bb_emu_tma_store(const void* map, uint32_t rank, int32_t x, int32_t y, const void* source, uint64_t site);
+void bb_emu_bulk_commit();
+// Until at most `pending` of this thread's groups of stores are under way; read_only: have yet to be read.
+void bb_emu_bulk_wait(uint32_t pending, int read_only);
+
+// ---- wgmma (sm_90a): d = a * b + d of 64 x 16 and 16 x n, by four warps whose first has a number that 4 divides.
+// d: pointers to n / 2 registers, which are not to be touched until the group has been waited for. a_registers (four)
+// or a: the descriptor of a tile in shared memory.
+enum BbEmuWgmma {
+  BB_EMU_WGMMA_BF16 = 1, BB_EMU_WGMMA_ACCUMULATE = 2, BB_EMU_WGMMA_NEGATE_A = 4, BB_EMU_WGMMA_NEGATE_B = 8,
+  BB_EMU_WGMMA_TRANSPOSE_A = 16, BB_EMU_WGMMA_TRANSPOSE_B = 32,
+  // Registers are memory that nothing else uses, so that what happens to them can be looked at.
+  BB_EMU_WGMMA_EXACT_REGISTERS = 64,
+};
+void bb_emu_wgmma(float* const* d, uint32_t n, int flags, const uint32_t* a_registers, uint64_t a, uint64_t b,
+                  uint64_t site);
+void bb_emu_wgmma_fence(uint64_t site);
+void bb_emu_wgmma_commit(uint64_t site);
+void bb_emu_wgmma_wait(uint32_t pending, uint64_t site);
+
 // ---- Where a thread is. Written by the runtime at each switch; constant for the kernel's code.
 struct BbEmuIndex {
   unsigned x, y, z;
@@ -100,7 +138,7 @@ extern const BbEmuIndex bb_emu_thread_index, bb_emu_block_index, bb_emu_block_di
 #endif
 
 // ---- What a program exports: its kernels. Arguments are passed as cuLaunchKernel does, by pointers to values.
-enum BbEmuArgumentFlags { BB_EMU_POINTER = 1, BB_EMU_POINTER_TO_CONST = 2 };
+enum BbEmuArgumentFlags { BB_EMU_POINTER = 1, BB_EMU_POINTER_TO_CONST = 2 };  // a tensor map has none
 struct BbEmuArgument {
   uint32_t bytes, flags;
 };

@@ -1,8 +1,10 @@
 // What single PTX instructions compute, for the C++ that the PTX tier makes of a kernel.
-// Source: the PTX ISA reference, chapter "Instructions". FTZ and DAZ are set in MXCSR by the runtime.
+// Source: the PTX ISA reference, chapter "Instructions". The CPU keeps denormals: those instructions flush them that say
+// `.ftz`.
 #pragma once
 #include <bb/cuda_emulator/hooks.hpp>
 #include <bb/cuda_emulator/numerics.hpp>
+#include <bb/cuda_emulator/ptx_printf.hpp>
 #include <math.h>
 #include <string.h>
 
@@ -58,6 +60,19 @@ template <class T, class Operation, class... Words>
 inline uint32_t packed(Operation operation, Words... words) {
   const T low = operation(T{static_cast<uint16_t>(words)}...), high = operation(T{static_cast<uint16_t>(words >> 16)}...);
   return static_cast<uint32_t>(high.bits) << 16 | low.bits;
+}
+
+// .ftz: a denormal f32 is a zero of the same sign, as an operand and as a result.
+inline float flush(float value) {
+  const uint32_t bits = bb_emu_float_bits(value);
+  return (bits & 0x7f800000u) == 0 ? bb_emu_bits_float(bits & 0x80000000u) : value;
+}
+inline Half flush(Half value) {
+  return {static_cast<uint16_t>((value.bits & 0x7c00u) == 0 ? value.bits & 0x8000u : value.bits)};
+}
+inline double flush(double value) { return value; }
+inline Bfloat flush(Bfloat value) {
+  return {static_cast<uint16_t>((value.bits & 0x7f80u) == 0 ? value.bits & 0x8000u : value.bits)};
 }
 
 // ---- Arithmetic
