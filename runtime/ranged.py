@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
 from ..dialects.array import DYNAMIC
 from ..dialects.diagnostics import did_you_mean
@@ -183,12 +183,13 @@ def _checked(name: str, given: object) -> list[Range]:
     found: list[Range] = []
     for each in [listed] if single else listed:
         pair = list(cast("Sequence[object]", each)) if isinstance(each, list | tuple) else []
-        ends = [end for end in pair if isinstance(end, int | np.integer) and not isinstance(end, bool)]
-        if len(pair) != 2 or len(ends) != 2 or not 1 <= int(ends[0]) <= int(ends[1]) <= LARGEST:
+        ends = [_whole(end) for end in pair]
+        low, high = ends if len(ends) == 2 else (None, None)
+        if low is None or high is None or low > high:
             raise InputError(
                 f"the range of dim {name} is {each!r}, expected its smallest and its largest extent: (1, 8)"
             )
-        found.append((int(ends[0]), int(ends[1])))
+        found.append((low, high))
     found.sort()
     for (_, high), (low, _) in pairwise(found):
         if low <= high:
@@ -201,6 +202,15 @@ def _checked(name: str, given: object) -> list[Range]:
     return found
 
 
+def _whole(value: object) -> int | None:
+    """A number of elements, numpy's as well; None for anything else."""
+    index = getattr(type(value), "__index__", None)
+    if index is None or isinstance(value, bool):
+        return None
+    number = operator.index(cast("SupportsIndex", value))
+    return number if 1 <= number <= LARGEST else None
+
+
 def all_axes(program: ModuleOp, entry: str) -> dict[str, list[Axis]]:
     """The dims of unknown extent of a function, as its block program names them, and where they show."""
     module = program.clone()
@@ -209,7 +219,7 @@ def all_axes(program: ModuleOp, entry: str) -> dict[str, list[Axis]]:
         passes = remaining_passes(module, "cpu", Choice().passes())
         if any(step.name == TO_BLOCKS for step in passes):
             PassPipeline(split_after(passes, TO_BLOCKS)[0]).run(module)
-    function = cast(FuncOp, select_function(module, entry))
+    function = select_function(module, entry)
     found: dict[str, list[Axis]] = {}
     for number, argument in enumerate(arguments_of(function)):
         for axis, (extent, dims) in enumerate(zip(argument.shape, argument.dims, strict=True)):

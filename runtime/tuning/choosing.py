@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from ..array_interpreter import Callback
 
 RULES, MODEL = "rules", "model"
+LONGEST = 24 * 3600.0
+
+
+def checked_seconds(seconds: object) -> float:
+    """The time for tuning. Raises InputError."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:
+        raise InputError(f"tune is {seconds!r}, expected seconds above 0 and at most a day")
+    return float(seconds)
 
 
 @dataclass(frozen=True)

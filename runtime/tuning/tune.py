@@ -21,7 +21,7 @@ from ..kernel_library import CompileOptions
 from ..ranged import all_axes
 from ..scalar_semantics import Array
 from ..threads import thread_count
-from .choosing import Request
+from .choosing import Request, checked_seconds
 from .keys import alone, key_of, machine_text
 from .records import Record
 from .search import Call, Measured, Outcome, progress_bar, search
@@ -32,14 +32,6 @@ MEMORY = 1 << 31
 """Bytes that constants may take in all ways that are measured: each has them in an order of its own."""
 
 FEWEST, MOST = 4, 64
-LONGEST = 24 * 3600.0
-
-
-def checked_seconds(seconds: object) -> float:
-    """The time for tuning. Raises InputError."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:
-        raise InputError(f"tune is {seconds!r}, expected seconds above 0 and at most a day")
-    return float(seconds)
 
 
 def tune(program: ModuleOp, request: Request) -> Choice:
