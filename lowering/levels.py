@@ -33,12 +33,15 @@ def is_block_program(function: FuncOp) -> bool:
     return any(op.name.startswith("block.") for op in function.walk())
 
 
-def remaining_passes(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
+def remaining_passes(
+    module: ModuleOp, target: str, passes: tuple[ModulePass, ...] | None = None
+) -> tuple[ModulePass, ...]:
     """What is left of a target's default pipeline for a program: all for arrays, nothing for kernels.
 
-    A block program goes in after `array-to-block`, a stabilised one after `block-stabilize`.
+    A block program goes in after `array-to-block`, a stabilised one after `block-stabilize`. `passes` are
+    those of another pipeline with these two.
     """
-    passes = PassPipeline(PIPELINES[target]).passes
+    passes = PassPipeline(PIPELINES[target]).passes if passes is None else passes
     _, to_kernels = split_after(passes, TO_BLOCKS)
     functions = list(functions_of(module))
     if not any(is_block_program(function) or is_launcher(function) for function in functions):

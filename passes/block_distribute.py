@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from ..dialects import block
 from ..dialects.block import Kind
 from .programs import block_programs
+from .ranges import largest_extents
 
 WORTH = 1 << 20
 """Multiply-adds that a loop must have at least to become a nest of its own."""
@@ -28,14 +29,14 @@ WORTH = 1 << 20
 class BlockDistributePass(ModulePass):
     """Make nests of their own of the loops in a nest with a single iteration, where they contract much.
 
-    Every dim needs a block size. A dim of unknown extent counts as long.
+    Every dim needs a block size. A dim of unknown extent counts as long, or as long as its range allows.
     """
 
     name = "block-distribute"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in block_programs(op):
-            dims = block.parse_dims(function.attributes[block.DIMS])
+            dims = largest_extents(function, block.parse_dims(function.attributes[block.DIMS]))
             for nest in list(function.body.block.ops):
                 if isinstance(nest, block.MapOp) and _is_single(nest, dims):
                     _distribute(nest, dims)

@@ -41,6 +41,7 @@ from ..dialects.diagnostics import OpError, did_you_mean
 from .causal import masked_later
 from .output import os_reason, print_text
 from .programs import block_programs
+from .ranges import largest_extents
 
 ROWS = 64
 COLUMNS = 256
@@ -121,7 +122,7 @@ class BlockShapesPass(ModulePass):
             for name, dim in dims.items()
         }
         function.attributes[block.DIMS] = block.dims_attr(given)
-        chosen, best = choose_by_model(function, machine)
+        chosen, best, _ = choose_by_model(function, machine)
         if self.report:
             try:
                 print_text(as_comments(choice_text(function, chosen, best, machine)))
@@ -138,7 +139,20 @@ def choose_shapes(
     Raises OpError where a batch dim is to have a size.
     """
     roles = _Roles.of(function)
-    return {name: _shaped(function, name, dims, wanted.get(name), roles) for name in dims}
+    likely = largest_extents(function, dims)
+    found: dict[str, block.DimAttr] = {}
+    for name, dim in dims.items():
+        chosen = _shaped(function, name, dims if name in wanted else likely, wanted.get(name), roles)
+        found[name] = chosen if name in wanted or likely[name] == dim else _of_unknown(dim, chosen)
+    return found
+
+
+def _of_unknown(dim: block.DimAttr, likely: block.DimAttr) -> block.DimAttr:
+    """A dim of unknown extent as it was chosen for the largest that it is meant to have."""
+    extent, size = likely.static_extent, likely.block_size
+    if dim.is_batch or dim.is_whole or dim.block_size is not None or extent is None or size is None:
+        return dim
+    return dim.with_block_size(min(size, extent))
 
 
 def _shaped(
@@ -259,7 +273,7 @@ class _Roles:
         contractions: list[set[str]] = []
         many: set[str] = set()
         shared: set[str] = set()
-        extents = block.parse_dims(function.attributes[block.DIMS])
+        extents = largest_extents(function, block.parse_dims(function.attributes[block.DIMS]))
         reduced: set[str] = set()
         for op in function.walk():
             if isinstance(op, block.AssembleOp):

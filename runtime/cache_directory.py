@@ -22,7 +22,7 @@ SIZE_VARIABLE = "BB_CACHE_SIZE"
 DEFAULT_SIZE = 2**30
 """Bytes that the cache may hold where BB_CACHE_SIZE does not say otherwise."""
 
-FOLDERS = ("objects", "locks", "scratch", "compilers", "failed", "limits")
+FOLDERS = ("objects", "locks", "scratch", "compilers", "failed", "limits", "choices")
 
 
 class CacheWarning(UserWarning):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import cast
+from typing import cast, overload
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -29,8 +29,10 @@ from .launch_plan import Extents, Launch, Plan, plan_of
 from .machine_description import register_this_machine
 from .memory import allocate, allocate_on_large_pages
 from .profile import Profile, profile_of
+from .ranged import RangedExecutable, Ranges, compile_ranges
 from .scalar_semantics import Array, numpy_dtype
 from .threads import thread_count
+from .tuning.choosing import Request, choice_for
 
 Index = ctypes.c_int64
 
@@ -434,6 +436,7 @@ class _Call:
         return array.copy()
 
 
+@overload
 def compile_program(
     module: ModuleOp | str | os.PathLike[str],
     *,
@@ -443,7 +446,40 @@ def compile_program(
     constants: Sequence[str] = (),
     use_cache: bool = True,
     callbacks: Mapping[str, Callback] | None = None,
-) -> Executable:
+    choose: str | None = None,
+    tune: float | None = None,
+    progress: bool | None = None,
+    dims: None = None,
+) -> Executable: ...
+@overload
+def compile_program(
+    module: ModuleOp | str | os.PathLike[str],
+    *,
+    target: str = "cpu",
+    entry: str | None = None,
+    pipeline: str | None = None,
+    constants: Sequence[str] = (),
+    use_cache: bool = True,
+    callbacks: Mapping[str, Callback] | None = None,
+    choose: str | None = None,
+    tune: float | None = None,
+    progress: bool | None = None,
+    dims: Ranges,
+) -> RangedExecutable: ...
+def compile_program(
+    module: ModuleOp | str | os.PathLike[str],
+    *,
+    target: str = "cpu",
+    entry: str | None = None,
+    pipeline: str | None = None,
+    constants: Sequence[str] = (),
+    use_cache: bool = True,
+    callbacks: Mapping[str, Callback] | None = None,
+    choose: str | None = None,
+    tune: float | None = None,
+    progress: bool | None = None,
+    dims: Ranges | None = None,
+) -> Executable | RangedExecutable:
     """Compile a function of a program for a target; `bb.compile`.
 
     `module` is a program, its text, or the path of its file, at any level: arrays, blocks or kernels. `entry`
@@ -453,6 +489,15 @@ def compile_program(
     `constants` names arguments that are the same in every call (as the attribute `bb.constant` on them does):
     what depends on them alone gets kernels of its own, which `Executable.prepare` runs once, and a call
     without it every time.
+
+    How the program is fused and cut into blocks is what was measured to be best for it on this machine, if
+    that is in the user's cache; else `tune` measures for about so many seconds, and keeps what it finds there
+    (`progress=False`: without a bar on the terminal). Without either the default pipeline's rules decide, or
+    with `choose="model"` the cost model; with `choose="rules"` they do whatever was measured.
+
+    `dims` gives ranges to unknown extents, as `{"M": (1, 8)}` or `{"M": [(1, 8), (9, 512)]}`: the program is
+    compiled once for each, as is best there, and a call takes what was compiled for its extents. A range from
+    few rows to many is cut in two. Each range is tuned by itself, at its largest extent.
 
     Raises InputError (no such function or target), PipelineError (passes that are unknown, or that leave
     something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and what the
@@ -464,7 +509,16 @@ def compile_program(
     if constants:
         program = program.clone()
         declare_constants(select_function(program, entry), constants)
-    return Executable(program, CompileOptions(entry, pipeline, (), use_cache), callbacks)
+    if pipeline is not None and (tune is not None or choose is not None):
+        raise InputError("tune and choose decide which passes run, so they have no meaning with a pipeline")
+
+    def compiled(program: ModuleOp) -> Executable:
+        choice = None
+        if pipeline is None:
+            choice = choice_for(program, Request(entry, choose, tune, use_cache, progress, callbacks))
+        return Executable(program, CompileOptions(entry, pipeline, (), use_cache, choice=choice), callbacks)
+
+    return compiled(program) if dims is None else compile_ranges(program, entry, dims, compiled)
 
 
 def compile_all(

@@ -12,6 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.passes import ModulePass
 
 from ..dialects import kernel
+from ..lowering.choices import Choice
 from ..lowering.emit_cpp import emit_cpp, entry_name
 from ..lowering.levels import TO_KERNELS, check_kernels, remaining_passes
 from ..lowering.pipelines import PassPipeline
@@ -36,6 +37,8 @@ class CompileOptions:
     """Whether the kernels count what they load and store; see `KernelLibrary.counts`."""
     profiling: bool = False
     """Whether the kernels tell where their time goes; see `KernelLibrary.profiler`."""
+    choice: Choice | None = None
+    """How to fuse and cut the program, where no pipeline says it; None for the default."""
 
 
 DEFAULT_OPTIONS = CompileOptions()
@@ -53,11 +56,11 @@ class KernelLibrary:
         """The program before the passes."""
         if options.entry is not None:
             select_function(self.given, options.entry)
-            _keep_only(self.given, options.entry)
+            keep_only(self.given, options.entry)
         self.module = self.given.clone()
         self.blocks: ModuleOp | None = None
         """The block program that the kernels were made from; None where the program was kernels already."""
-        self.passes = passes_for(self.given, options.pipeline)
+        self.passes = passes_for(self.given, options.pipeline, options.choice)
         PassPipeline(self.passes, callback=self._keep_blocks).run(self.module)
         if options.pipeline is not None:
             check_kernels(self.module, self.passes, "cpu")
@@ -116,15 +119,20 @@ class KernelLibrary:
         return Counts(loads, stores, bytes_loaded, bytes_stored)
 
 
-def passes_for(program: ModuleOp, pipeline: str | None) -> tuple[ModulePass, ...]:
-    """The passes that make kernels of a program: those of a pipeline, or what is left of the default one.
+def passes_for(
+    program: ModuleOp, pipeline: str | None, choice: Choice | None = None
+) -> tuple[ModulePass, ...]:
+    """The passes that make kernels of a program: those of a pipeline, or what is left of the default one, or
+    of what a choice makes of that.
 
     Raises PipelineError, and what the passes raise.
     """
-    return remaining_passes(program, "cpu") if pipeline is None else PassPipeline(pipeline).passes
+    if pipeline is not None:
+        return PassPipeline(pipeline).passes
+    return remaining_passes(program, "cpu", None if choice is None else choice.passes())
 
 
-def _keep_only(module: ModuleOp, entry: str) -> None:
+def keep_only(module: ModuleOp, entry: str) -> None:
     """Drop the other functions of a program, but for those that may be called."""
     if any(isinstance(op, CallOp) for op in module.walk()):
         return

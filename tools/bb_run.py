@@ -43,6 +43,7 @@ from ..runtime.profile_report import report
 from ..runtime.scalar_semantics import BFLOAT16, Array
 from ..runtime.settings import SettingError
 from ..runtime.tolerances import BOUNDS, compare, narrowest_float
+from ..runtime.tuning.choosing import checked_seconds
 from .benchmark import Measurement
 from .common import ArgumentParser, assignment, message_for, positive, print_error, sizes
 from .compiled import Compiled, check_options, source_of
@@ -219,6 +220,7 @@ class _Session:
             for name, type, array in zip(names, _result_types(case.function), run.results, strict=True)
         ]
         lines += _counted(run)
+        lines += [] if self.compiled is None else self.compiled.chosen(case.name)
         failed: list[str] = []
         if self.options.check:
             checked, failed = self._check(given, case, run, names)
@@ -346,6 +348,13 @@ def _save(folder: str, function: str, result: str, array: Array) -> None:
 # Arguments
 
 
+def _seconds(text: str) -> float:
+    try:
+        return checked_seconds(float(text))
+    except (ValueError, InputError) as error:
+        raise argparse.ArgumentTypeError(f"takes seconds above 0, up to a day, not '{text}'") from error
+
+
 def _seed(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"takes an integer from 0, not '{text}'")
@@ -426,6 +435,18 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add(
         "--threads", metavar="N", type=positive, help="cpu: how many threads (default: BB_NUM_THREADS or all)"
+    )
+    add(
+        "--tune",
+        metavar="SECONDS",
+        type=_seconds,
+        help="cpu: measure ways to fuse and cut functions for about so long each; the best is kept (bb-tune)",
+    )
+    add(
+        "--choose",
+        metavar="WHO",
+        choices=("rules", "model"),
+        help="cpu: what chooses how to fuse and cut: rules, or the cost model (default: measurements, rules)",
     )
     add("--no-cache", action="store_true", help="cpu: compile anew, and keep nothing of it")
     add("--output", metavar="DIR", help="write results as DIR/FUNCTION.RESULT.npy (bfloat16 as float32)")

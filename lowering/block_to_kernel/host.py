@@ -19,7 +19,7 @@ from ...passes.cleanup import dead_code_patterns
 from ...passes.rules.map_editing import PROLOGUE
 from ..precision import computes_in_double
 from .layout import Layouts, Orientation, orientation_of
-from .nest import NestLowering, Place
+from .nest import NestLowering, Place, first_of
 from .products import Products
 from .segments import is_host, segments
 
@@ -45,6 +45,7 @@ def lower_function(function: FuncOp, orientation: Orientation, products: Product
     _drop_dead_code(function)
     _copy_views(function)
     _copy_lists(function)
+    _repeat_firsts(function)
     _HostLowering(function, dims, orientation, products).run()
 
 
@@ -111,6 +112,36 @@ def _copy_views(function: FuncOp) -> None:
             function.body.block.insert_ops_before(copies, op)
             op.operands[0] = copies[-1].results[0]
         assembled.add(op.list)
+
+
+def _repeat_firsts(function: FuncOp) -> None:
+    """Give each operation that uses the first element of a list a `block.first` of its own in front of it.
+
+    It moves nothing: what looks at the element is to look into the array of the list, and not to be given an
+    array with the element by a kernel that makes it.
+    """
+    for op in reversed(list(function.body.block.ops)):
+        if not isinstance(op, block.FirstOp):
+            continue
+        users: dict[Operation, block.FirstOp] = {}
+        for use in list(op.result.uses):
+            user = _at_top(use.operation, function.body.block)
+            if user not in users:
+                users[user] = op.clone()
+                users[user].result.name_hint = op.result.name_hint
+                function.body.block.insert_op_before(users[user], user)
+            use.operation.operands[use.index] = users[user].result
+        op.detach()
+        op.erase()
+
+
+def _at_top(op: Operation, body: Block) -> Operation:
+    """The operation of a body that another one is in, or is."""
+    while op.parent is not body:
+        outer = op.parent_op()
+        assert outer is not None
+        op = outer
+    return op
 
 
 def _copy_nest(source: SSAValue, nest: Sequence[str]) -> list[Operation]:
@@ -209,6 +240,9 @@ class _HostLowering:
         prefix: list[Operation] = []
         while (nest := _only_nest(inner)) is not None:
             prefix += inner[:-1]
+            for op in prefix:
+                if isinstance(op, block.FirstOp) and op.result not in places:
+                    places[op.result] = first_of(op, places)
             for value, argument in zip(nest.inputs, nest.body.block.args, strict=True):
                 places[argument] = places[value]
             for result, yielded in zip(nest.results_, nest.yield_op.arguments, strict=True):

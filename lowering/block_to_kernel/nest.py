@@ -41,6 +41,14 @@ class Place:
     here: tuple[str, ...] = ()
 
 
+def first_of(op: block.FirstOp, places: Mapping[SSAValue, Sequence[Place]]) -> list[Place]:
+    """Where the first element of a list lies."""
+    return [
+        Place(place.array, place.axes, (*place.first, _list_dim(op.list)), place.here)
+        for place in places[op.list]
+    ]
+
+
 @dataclass
 class NestLowering:
     """Lowers operations of a block program into the body of one kernel.
@@ -102,10 +110,7 @@ class NestLowering:
             case block.StoreOp():
                 self._store(op, into)
             case block.FirstOp():
-                self.places[op.result] = [
-                    Place(place.array, place.axes, (*place.first, _list_dim(op.list)), place.here)
-                    for place in self.places[op.list]
-                ]
+                self.places[op.result] = first_of(op, self.places)
             case block.MapOp():
                 self._map(op, into)
             case block.ReduceOp():

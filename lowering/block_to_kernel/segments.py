@@ -50,7 +50,7 @@ class _Graph:
     nodes: list[Operation]
     before: list[set[int]]
     shares: list[tuple[int, int]]
-    """Who makes a local item and who uses it."""
+    """Who makes a local item, or looks for the first of a list, and who uses it."""
 
     @staticmethod
     def of(body: Block) -> _Graph:
@@ -64,7 +64,7 @@ class _Graph:
                 if maker is None or maker == number:
                     continue
                 before[number].add(maker)
-                if block.is_local(value.type):
+                if block.is_local(value.type) or isinstance(value.owner, block.FirstOp):
                     shares.append((maker, number))
         return _Graph(nodes, before, shares)
 
@@ -146,6 +146,10 @@ def _parts(graph: _Graph, group: Group) -> list[Group]:
     for number in group:
         earlier = graph.before[number] & inside
         depth[number] = max((depth[each] + is_host(graph.nodes[each]) for each in earlier), default=0)
+    for maker, user in reversed(graph.shares):
+        if isinstance(graph.nodes[maker], block.FirstOp) and maker in inside:
+            depth[maker] = depth[user]  # its only one
+    for number in group:
         if is_host(graph.nodes[number]):
             hosts.append((number,))
         else:

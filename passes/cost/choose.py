@@ -13,14 +13,17 @@ from .program import CostedProgram
 from .shapes import Optimum, best_shapes
 
 
-def choose_by_model(function: FuncOp, machine: Machine) -> tuple[dict[str, block.DimAttr], Optimum]:
+def choose_by_model(
+    function: FuncOp, machine: Machine, extents: Mapping[str, int] = {}
+) -> tuple[dict[str, block.DimAttr], Optimum, CostedProgram]:
     """The dims of a block program, with the sizes at which it costs least for those that have none.
 
     A dim is whole where its best block is all of it. It keeps a loop nevertheless where that is a parallel
     one, or a causal mask cuts it short, and where its extent is not known: then the size is the best one for
-    an assumed extent.
+    the extent that `extents` gives it, or an assumed one. Also: what the search looked at, and the program
+    as the model sees it.
     """
-    program = CostedProgram.of(function, machine)
+    program = CostedProgram.of(function, machine, extents)
     free = [name for name, dim in program.dims.items() if not dim.is_batch and dim.block_size is None]
     free = [name for name in free if not program.dims[name].is_whole]
     best = best_shapes(program, free)
@@ -33,7 +36,7 @@ def choose_by_model(function: FuncOp, machine: Machine) -> tuple[dict[str, block
         dims[name] = (
             block.DimAttr(dim.extent.data, 0, block.Blocking.Whole) if whole else dim.with_block_size(size)
         )
-    return dims, best
+    return dims, best, program
 
 
 def choice_text(function: FuncOp, dims: Mapping[str, block.DimAttr], best: Optimum, machine: Machine) -> str:

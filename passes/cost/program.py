@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 
 from ...dialects import block
+from ..ranges import largest_extents
 from ..traffic import ASSUMED_BLOCK_SIZE, ASSUMED_EXTENT
 from .machine import Machine
 from .model import CostModel, Extent, KernelCost
@@ -18,7 +19,7 @@ from .plan import KernelPlan, plan_function
 class CostedProgram:
     """A block program on a machine: its kernels, the dims as it declares them, and their extents.
 
-    A dim of unknown extent has the one that was given, else an assumed one.
+    A dim of unknown extent has the one that was given, else the largest of its range, else an assumed one.
     """
 
     name: str
@@ -31,7 +32,8 @@ class CostedProgram:
     def of(cls, function: FuncOp, machine: Machine, given: Mapping[str, int] = {}) -> CostedProgram:
         """The program of a function. `given` are extents, of dims of unknown extent or in place of others."""
         dims = block.parse_dims(function.attributes[block.DIMS])
-        lengths = {name: given.get(name) or dim.static_extent or ASSUMED_EXTENT for name, dim in dims.items()}
+        likely = largest_extents(function, dims)
+        lengths = {name: given.get(name) or likely[name].static_extent or ASSUMED_EXTENT for name in dims}
         plans = tuple(plan_function(function))
         return cls(function.sym_name.data, dims, lengths, plans, CostModel(machine, plans))
 

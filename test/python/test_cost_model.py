@@ -133,7 +133,7 @@ def test_a_causal_mask_leaves_what_it_shows():
 
 def test_a_masked_dim_is_cut_even_if_it_is_short():
     function = program_of("attention_causal", FUSED)
-    dims, _ = choose_by_model(function, CPU)
+    dims, _, _ = choose_by_model(function, CPU)
     (masked,) = {
         loop.dim for plan in CostedProgram.of(function, CPU).plans for loop in plan.loops() if loop.until
     }

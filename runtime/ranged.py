@@ -1,0 +1,228 @@
+"""A program with unknown extents, compiled once for each of some ranges of them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.array import DYNAMIC
+from ..dialects.diagnostics import did_you_mean
+from ..lowering.choices import Choice
+from ..lowering.levels import TO_BLOCKS, is_block_program, remaining_passes
+from ..lowering.pipelines import PassPipeline, split_after
+from ..passes.block_shapes import FEW_ROWS
+from ..passes.ranges import declare_ranges
+from .inputs import arguments_of
+from .interpreter import InputError, select_function
+from .scalar_semantics import Array
+
+if TYPE_CHECKING:
+    from .executable import Executable, Prepared
+
+Range: TypeAlias = tuple[int, int]
+Ranges: TypeAlias = Mapping[str, "Range | Sequence[Range]"]
+"""The extents that dims may have: the smallest and the largest, or several such pairs."""
+
+MOST_PARTS = 8
+"""Ways to compile a program that ranges may ask for."""
+
+LARGEST = 1 << 40
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where the extent of a dim shows: an axis of an argument."""
+
+    argument: int
+    axis: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """One range of each dim, and what was compiled for them."""
+
+    ranges: Mapping[str, Range]
+    executable: Executable
+
+    def holds(self, extents: Mapping[str, int]) -> bool:
+        return all(low <= extents[name] <= high for name, (low, high) in self.ranges.items())
+
+
+class RangedExecutable:
+    """A function of a program with unknown extents: each call takes what was compiled for its extents.
+
+    Call it as an `Executable`. A call with extents outside of all ranges is refused.
+    """
+
+    def __init__(self, parts: Sequence[Part], axes: Mapping[str, Axis]):
+        self.parts = tuple(parts)
+        self._axes = {name: axes[name] for name in self.parts[0].ranges}
+        self._first = self.parts[0].executable
+
+    @property
+    def argument_names(self) -> list[str]:
+        """The names of the arguments, in order."""
+        return self._first.argument_names
+
+    @property
+    def ranges(self) -> list[dict[str, Range]]:
+        """The ranges of each part."""
+        return [dict(part.ranges) for part in self.parts]
+
+    def part(self, *arrays: object, **named: object) -> Executable:
+        """What a call with these arrays runs. Raises InputError where no range holds their extents."""
+        return self.parts[self._number(arrays, named)].executable
+
+    def __call__(
+        self, *arrays: object, out: object = None, threads: int | None = None, **named: object
+    ) -> Array | tuple[Array, ...]:
+        """Run the program. Raises InputError for arrays that do not fit, and MemoryError."""
+        executable = self.parts[self._number(arrays, named)].executable
+        return executable(*arrays, out=out, threads=threads, **named)
+
+    def prepare(self, *, threads: int | None = None, **constants: object) -> PreparedRanges:
+        """Bind arguments that are the same in every call, as `Executable.prepare`: once for each part, with
+        the memory that takes. Their own extents are looked at in every call, too.
+        """
+        prepared = [part.executable.prepare(threads=threads, **constants) for part in self.parts]
+        return PreparedRanges(self, prepared, constants)
+
+    def _number(self, arrays: Sequence[object], named: Mapping[str, object]) -> int:
+        extents = {name: self._extent(axis, arrays, named) for name, axis in self._axes.items()}
+        known = {name: extent for name, extent in extents.items() if extent is not None}
+        if len(known) < len(extents):
+            return 0  # an argument is missing, or is no array, which the call says
+        for number, part in enumerate(self.parts):
+            if part.holds(known):
+                return number
+        raise InputError(self._refusal(known))
+
+    def _extent(self, axis: Axis, arrays: Sequence[object], named: Mapping[str, object]) -> int | None:
+        if axis.argument < len(arrays):
+            value = arrays[axis.argument]
+        else:
+            value = named.get(self.argument_names[axis.argument])
+        if value is None:
+            return None
+        given = getattr(value, "shape", None)
+        shape = np.shape(cast(Array, value)) if given is None else tuple(cast("Sequence[int]", given))
+        return int(shape[axis.axis]) if axis.axis < len(shape) else None
+
+    def _refusal(self, extents: Mapping[str, int]) -> str:
+        ranges = " or ".join(
+            " and ".join(f"{low} <= {name} <= {high}" for name, (low, high) in part.ranges.items())
+            for part in self.parts
+        )
+        given = " and ".join(f"{name} = {extent}" for name, extent in extents.items())
+        return f"'{self._first.function.sym_name.data}' was compiled for {ranges}, not for {given}"
+
+
+class PreparedRanges:
+    """A `RangedExecutable` with some of its arguments bound. Call it with the others."""
+
+    def __init__(
+        self, executable: RangedExecutable, prepared: Sequence[Prepared], constants: Mapping[str, object]
+    ):
+        self.executable = executable
+        self._prepared = tuple(prepared)
+        self._constants = dict(constants)
+        self._names = [name for name in executable.argument_names if name not in constants]
+
+    def __call__(
+        self, *arrays: object, out: object = None, threads: int | None = None, **named: object
+    ) -> Array | tuple[Array, ...]:
+        """Run the program on the arguments that are not bound. Raises InputError and MemoryError."""
+        everything = {**self._constants, **dict(zip(self._names, arrays, strict=False)), **named}
+        number = self.executable._number((), everything)  # pyright: ignore[reportPrivateUsage]
+        return self._prepared[number](*arrays, out=out, threads=threads, **named)
+
+
+def compile_ranges(
+    program: ModuleOp, entry: str | None, dims: Ranges, compile: Callable[[ModuleOp], Executable]
+) -> RangedExecutable:
+    """Compile a function of a program once for each of the ranges that its unknown extents may have.
+
+    One range that begins with few rows is cut in two, for these want other kernels. Raises InputError: no
+    such dim, or ranges that are none.
+    """
+    module = program.clone()
+    function = select_function(module, entry)
+    axes = {name: found[0] for name, found in all_axes(module, function.sym_name.data).items()}
+    for name in dims:
+        if name not in axes:
+            known = (
+                f"; those of unknown extent are {', '.join(axes)}" if axes else "; none has an unknown extent"
+            )
+            raise InputError(
+                f"'{function.sym_name.data}' has no dim '{name}'{did_you_mean(name, axes, known)}"
+            )
+    cut = {name: _checked(name, ranges) for name, ranges in dims.items()}
+    combined = list(product(*cut.values()))
+    if len(combined) > MOST_PARTS:
+        raise InputError(
+            f"dims asks for {len(combined)} ways to compile the program, at most {MOST_PARTS} are made"
+        )
+    parts: list[Part] = []
+    for ranges in combined:
+        own = dict(zip(cut, ranges, strict=True))
+        declare_ranges(function, own)
+        parts.append(Part(own, compile(module.clone())))
+    return RangedExecutable(parts, axes)
+
+
+def _checked(name: str, given: object) -> list[Range]:
+    """The ranges of a dim in order. Raises InputError."""
+    listed = list(cast("Sequence[object]", given)) if isinstance(given, list | tuple) else [given]
+    single = len(listed) == 2 and not any(isinstance(each, list | tuple) for each in listed)
+    found: list[Range] = []
+    for each in [listed] if single else listed:
+        pair = list(cast("Sequence[object]", each)) if isinstance(each, list | tuple) else []
+        ends = [_whole(end) for end in pair]
+        low, high = ends if len(ends) == 2 else (None, None)
+        if low is None or high is None or low > high:
+            raise InputError(
+                f"the range of dim {name} is {each!r}, expected its smallest and its largest extent: (1, 8)"
+            )
+        found.append((low, high))
+    found.sort()
+    for (_, high), (low, _) in pairwise(found):
+        if low <= high:
+            raise InputError(f"two ranges of dim {name} hold {low}: give ranges that have nothing in common")
+    if not found:
+        raise InputError(f"dim {name} has no range")
+    if single and found[0][0] <= FEW_ROWS < found[0][1]:
+        low, high = found[0]
+        return [(low, FEW_ROWS), (FEW_ROWS + 1, high)]
+    return found
+
+
+def _whole(value: object) -> int | None:
+    """A number of elements, numpy's as well; None for anything else."""
+    index = getattr(type(value), "__index__", None)
+    if index is None or isinstance(value, bool):
+        return None
+    number = operator.index(cast("SupportsIndex", value))
+    return number if 1 <= number <= LARGEST else None
+
+
+def all_axes(program: ModuleOp, entry: str) -> dict[str, list[Axis]]:
+    """The dims of unknown extent of a function, as its block program names them, and where they show."""
+    module = program.clone()
+    function = select_function(module, entry)
+    if not is_block_program(function):
+        passes = remaining_passes(module, "cpu", Choice().passes())
+        if any(step.name == TO_BLOCKS for step in passes):
+            PassPipeline(split_after(passes, TO_BLOCKS)[0]).run(module)
+    function = select_function(module, entry)
+    found: dict[str, list[Axis]] = {}
+    for number, argument in enumerate(arguments_of(function)):
+        for axis, (extent, dims) in enumerate(zip(argument.shape, argument.dims, strict=True)):
+            if extent == DYNAMIC and len(dims) == 1:
+                found.setdefault(dims[0], []).append(Axis(number, axis))
+    return found

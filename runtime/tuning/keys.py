@@ -1,0 +1,36 @@
+"""What a choice holds for: a program with its shapes and types, on a machine with its threads."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..cached_compilation import package_version
+from ..compile_cache import digest_of
+from ..cpu_identity import cpu_identity
+from ..interpreter import select_function
+from ..kernel_library import keep_only
+from ..threads import thread_count
+from .records import FORMAT
+
+
+def alone(program: ModuleOp, entry: str | None) -> ModuleOp:
+    """A program with one of its functions. Raises InputError."""
+    module = program.clone()
+    function = select_function(module, entry)
+    keep_only(module, function.sym_name.data)
+    return module
+
+
+def key_of(program: ModuleOp, entry: str | None) -> str:
+    """The key of a function of a program on this machine. Where it was read from does not count."""
+    text = str(alone(program, entry))
+    return digest_of([str(FORMAT), package_version(), cpu_identity(), str(thread_count()), text])
+
+
+def machine_text() -> str:
+    """This machine for people: the name of its processor."""
+    for line in cpu_identity().splitlines():
+        name, colon, value = line.partition(":")
+        if colon and name.strip() == "model name":
+            return value.strip()
+    return cpu_identity().partition("\n")[0]

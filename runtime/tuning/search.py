@@ -1,0 +1,169 @@
+"""Measuring in turns: the model's best few ways to compile a program, the default, and no fusion."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ...lowering.choices import DEFAULT, Choice
+from ..threads import usable_cpus
+from .ways import Way
+
+COMPILING = 0.6
+"""The part of the time that may go by until the last way is given to the compiler."""
+
+LEAST_ROUNDS = 3
+FAR_BEHIND = 1.25
+"""Ways that take so many times as long as the best one after `LEAST_ROUNDS` are measured no more."""
+
+TURN = 0.005
+"""Seconds of a turn: one call that does not count, then calls for so long, at least two."""
+
+WORTH = 0.99
+"""Another way than the default one must take less than this part of its time, for less says nothing."""
+
+Progress = Callable[[str, float], None]
+"""Told what is going on, and which part of the time is over."""
+
+Call = Callable[[], object]
+
+
+class Compile(Protocol):
+    """Compiles a way of a program and gives a call of it, or None where its code is that of another way."""
+
+    def __call__(self, choice: Choice) -> Call | None: ...
+
+
+@dataclass
+class Measured:
+    """A way, and the seconds of its calls."""
+
+    way: Way
+    call: Call
+    seconds: list[float] = field(default_factory=list[float])
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The ways that were measured, the best one first."""
+
+    measured: tuple[Measured, ...]
+
+    @property
+    def best(self) -> Measured:
+        """The fastest; the default where that is as fast, as far as times tell."""
+        first, default = self.measured[0], self.of(DEFAULT)
+        if default is not None and first.median > WORTH * default.median:
+            return default
+        return first
+
+    def of(self, fusion: str) -> Measured | None:
+        """The default way, or that without fusion; None where it was not measured."""
+        return next((each for each in self.measured if each.way.choice.fusion == fusion), None)
+
+
+def search(
+    ways: Iterator[Way],
+    compile: Compile,
+    seconds: float,
+    most: int,
+    progress: Progress = lambda what, part: None,
+) -> Outcome:
+    """Compile ways in order, at most so many, until most of the time is over, and measure them in turns for
+    the rest of it.
+
+    The first three are measured however long they take to compile. Raises what compiling the first one
+    raises; others that do not compile are left out.
+    """
+    start = time.monotonic()
+
+    def part() -> float:
+        return min(1.0, (time.monotonic() - start) / seconds)
+
+    ready: list[Measured] = []
+    workers = usable_cpus()
+    with ThreadPoolExecutor(workers) as pool:
+        pending: dict[Future[Call | None], tuple[int, Way]] = {}
+        given = 0
+        exhausted = False
+        while pending or not exhausted:
+            while not exhausted and len(pending) < workers:
+                way = next(ways, None) if given < 3 or (part() < COMPILING and given < most) else None
+                if way is None:
+                    exhausted = True
+                    break
+                pending[pool.submit(compile, way.choice)] = given, way
+                given += 1
+            progress(f"compiling, {len(ready)} of {given} ways ready", part())
+            done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                number, way = pending.pop(future)
+                try:
+                    call = future.result()
+                except Exception:
+                    if number == 0:
+                        raise
+                    continue
+                if call is not None:
+                    ready.append(Measured(way, call))
+    _take_turns(ready, start + seconds, progress, part)
+    return Outcome(tuple(sorted(ready, key=lambda each: each.median)))
+
+
+def _take_turns(
+    ready: Sequence[Measured], deadline: float, progress: Progress, part: Callable[[], float]
+) -> None:
+    number = 0
+    running = list(ready)
+    while number < LEAST_ROUNDS or (time.monotonic() < deadline and len(running) > 1):
+        shift = number % len(running)
+        for each in (*running[shift:], *running[:shift]):
+            _turn(each)
+        number += 1
+        if number >= LEAST_ROUNDS:
+            best = min(each.median for each in running)
+            running = [each for each in running if each.median <= FAR_BEHIND * best]
+        progress(f"measuring {len(running)} ways, round {number}", part())
+
+
+def _turn(each: Measured) -> None:
+    each.call()
+    spent, calls = 0.0, 0
+    while calls < 2 or spent < TURN:
+        start = time.perf_counter()
+        each.call()
+        taken = time.perf_counter() - start
+        each.seconds.append(taken)
+        spent += taken
+        calls += 1
+
+
+@contextmanager
+def progress_bar(name: str, wanted: bool | None) -> Generator[Progress]:
+    """A bar on the terminal; none where standard error is no terminal, unless it is wanted."""
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+        yield lambda what, part: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("tuning {task.fields[name]}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Bars(
+        *columns,
+        TextColumn("{task.fields[what]}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bars:
+        task = bars.add_task("", total=1.0, name=name, what="")
+        yield lambda what, part: bars.update(task, completed=part, what=what)

@@ -1,0 +1,160 @@
+"""Tuning a program: its choice from the user's cache, or measured now and kept there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from threading import Lock
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.array import DYNAMIC
+from ...lowering.choices import DEFAULT, UNFUSED, Choice
+from ...passes.cost.machine import machine_named
+from ...passes.ranges import ranges_of
+from ..cached_compilation import package_version
+from ..constants import declared_constants
+from ..inputs import arguments_of, random_inputs
+from ..interpreter import InputError, select_function
+from ..kernel_library import CompileOptions
+from ..ranged import all_axes
+from ..scalar_semantics import Array
+from ..threads import thread_count
+from .choosing import Request, checked_seconds
+from .keys import alone, key_of, machine_text
+from .records import Record
+from .search import Call, Measured, Outcome, progress_bar, search
+from .store import find, keep
+from .ways import can_choose, ways_of
+
+MEMORY = 1 << 31
+"""Bytes that constants may take in all ways that are measured: each has them in an order of its own."""
+
+FEWEST, MOST = 4, 64
+
+
+def tune(program: ModuleOp, request: Request) -> Choice:
+    """The fastest way to compile a function of a program, by measurements that take about the time asked for.
+
+    What an earlier call found is taken from the user's cache. Threads are those of a call without an
+    argument for them; an unknown extent is the largest of its range. Raises InputError: the program has been
+    fused already, or has unknown extents without a range.
+    """
+    seconds = checked_seconds(request.tune)
+    key = key_of(program, request.entry)
+    if request.use_cache and (known := find(key)) is not None:
+        return known.choice
+    module = alone(program, request.entry)
+    name = select_function(module, None).sym_name.data
+    if not can_choose(module):
+        raise InputError(f"'{name}' cannot be tuned: it has been fused already, or has nothing to fuse")
+    ways = ways_of(module, machine_named("cpu"))
+    if ways is None:
+        return Choice()
+    threads = thread_count()
+    with progress_bar(name, request.progress) as tell:
+        compiler = _Compiler(module, _arrays(module), threads, request)
+        outcome = search(ways.in_order(), compiler, seconds, compiler.most, tell)
+    record = _record(outcome, key, module, threads)
+    if request.use_cache:
+        keep(record)
+    return record.choice
+
+
+def model_choice(program: ModuleOp, entry: str | None) -> Choice | None:
+    """What costs least by the model; None for the default pipeline, which stays unless something is clearly
+    better.
+    """
+    module = alone(program, entry)
+    ways = ways_of(module, machine_named("cpu")) if can_choose(module) else None
+    return None if ways is None else ways.choice
+
+
+def _arrays(module: ModuleOp) -> dict[str, Array]:
+    """Arrays for the arguments by name, at the largest extents."""
+    function = select_function(module, None)
+    arguments = arguments_of(function)
+    extents = {name: high for name, (_, high) in ranges_of(function).items()}
+    if any(DYNAMIC in argument.shape for argument in arguments):
+        # Dims have names in the block program, and may have none before.
+        extents |= {
+            f"{arguments[axis.argument].name}.{axis.axis}": extents[name]
+            for name, axes in all_axes(module, function.sym_name.data).items()
+            for axis in axes
+            if name in extents
+        }
+        for argument in arguments:
+            for axis, extent in enumerate(argument.shape):
+                if extent == DYNAMIC and f"{argument.name}.{axis}" not in extents:
+                    raise InputError(
+                        f"axis {axis} of {argument} has an unknown extent: tuning needs its range, "
+                        "as bb.compile(…, dims={'M': (1, 8)}) gives it"
+                    )
+    names = [argument.name for argument in arguments]
+    return dict(zip(names, random_inputs(function, 0, extents), strict=True))
+
+
+def _record(outcome: Outcome, key: str, module: ModuleOp, threads: int) -> Record:
+    function = select_function(module, None)
+
+    def seconds(of: Measured | None) -> float | None:
+        return None if of is None else of.median
+
+    return Record(
+        key=key,
+        program=_shortened(function.sym_name.data),
+        arguments=_shortened(", ".join(str(type) for type in function.function_type.inputs)),
+        machine=_shortened(machine_text()),
+        version=package_version(),
+        threads=threads,
+        choice=outcome.best.way.choice,
+        seconds=outcome.best.median,
+        default_seconds=seconds(outcome.of(DEFAULT)),
+        unfused_seconds=seconds(outcome.of(UNFUSED)),
+        measured=len(outcome.measured),
+        at=time.time(),
+    )
+
+
+def _shortened(text: str, longest: int = 160) -> str:
+    plain = "".join(char if char.isprintable() else "?" for char in text)
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+class _Compiler:
+    """Compiles ways of a program, and calls them with the same arrays."""
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        arrays: Mapping[str, Array],
+        threads: int,
+        request: Request,
+    ):
+        self.module, self.threads, self.request = module, threads, request
+        constant = declared_constants(select_function(module, None))
+        self.constants = {name: array for name, array in arrays.items() if name in constant}
+        self.arrays = [array for name, array in arrays.items() if name not in constant]
+        size = sum(array.nbytes for array in self.constants.values())
+        self.most = max(FEWEST, min(MOST, MEMORY // max(1, size)))
+        self._known: set[object] = set()
+        self._lock = Lock()
+
+    def __call__(self, choice: Choice) -> Call | None:
+        from ..executable import Executable
+
+        options = CompileOptions(use_cache=self.request.use_cache, choice=choice)
+        executable = Executable(self.module, options, self.request.callbacks)
+        with self._lock:
+            path = executable.library.path
+            if path in self._known:
+                return None
+            self._known.add(path)
+            # One after the other: what is packed at the same time would need its memory twice.
+            run = executable.prepare(threads=self.threads, **self.constants) if self.constants else executable
+            given = run(*self.arrays, threads=self.threads)
+            # What a call gives may be read-only: a view of something else.
+            results = given if isinstance(given, tuple) else (given,)
+            out = [np.empty(result.shape, result.dtype) for result in results]
+        return lambda: run(*self.arrays, out=out, threads=self.threads)

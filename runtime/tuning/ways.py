@@ -1,0 +1,141 @@
+"""The ways to fuse and cut a program that deserve a look, the most promising first by the cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects.context import make_context
+from ...lowering.choices import BUDGET, DEFAULT, UNFUSED, Choice
+from ...lowering.levels import TO_BLOCKS, is_block_program, remaining_passes
+from ...lowering.pipelines import PassPipeline, split_after
+from ...passes.cost.machine import Machine
+from ...passes.cost.program import CostedProgram
+from ...passes.cost.shapes import legal_sizes
+from ...passes.programs import block_programs
+from ...passes.selection import Candidate, Sizes, all_candidates
+from ...passes.stabilize.needs import is_stabilized
+
+DISTRIBUTE, TO_KERNELS = "block-distribute", "block-to-kernel"
+
+CLEARLY = 0.97
+"""The model's choice must take less than this part of the time of the default pipeline."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way, and the seconds that a call takes by the model."""
+
+    choice: Choice
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What the model says of a program: the pipelines that are fixed, and every snapshot at its best sizes,
+    the cheapest first.
+    """
+
+    default: Way
+    unfused: Way | None
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def best(self) -> tuple[Way, ...]:
+        """The candidates as ways."""
+        return tuple(Way(choice_from(each), each.seconds) for each in self.candidates)
+
+    @property
+    def choice(self) -> Choice | None:
+        """What costs least; None for the default pipeline, unless something is clearly better."""
+        others = [*self.best[:1], *([] if self.unfused is None else [self.unfused])]
+        best = min(others, key=lambda way: way.seconds, default=self.default)
+        return best.choice if best.seconds < CLEARLY * self.default.seconds else None
+
+    def in_order(self) -> Iterator[Way]:
+        """All ways worth measuring, each once: the default, without fusion, the best candidate, the best of
+        every other snapshot, and then what is near those, by the model.
+        """
+        seen: set[tuple[object, ...]] = set()
+        firsts: dict[tuple[object, ...], Candidate] = {}
+        for each in self.candidates:
+            firsts.setdefault((each.snapshot, each.nests), each)
+        near = sorted(
+            (way for each in list(firsts.values())[:4] for way in neighbours(each)),
+            key=lambda way: way.seconds,
+        )
+        leading = [Way(choice_from(each), each.seconds) for each in list(firsts.values())[:4]]
+        for way in (self.default, self.unfused, *leading, *near, *self.best):
+            if way is not None and way.choice.key() not in seen:
+                seen.add(way.choice.key())
+                yield way
+
+
+def choice_from(candidate: Candidate) -> Choice:
+    """A candidate as a choice."""
+    return Choice(candidate.snapshot, candidate.whole, candidate.sizes)
+
+
+def neighbours(candidate: Candidate) -> list[Way]:
+    """A candidate with another size of one dim: legal ones that are about half of it, and up to twice it."""
+    found: list[Way] = []
+    costed = candidate.costed
+    for name, size in candidate.sizes.items():
+        length = costed.lengths[name]
+        if name in candidate.whole or length == 1:
+            continue
+        legal = legal_sizes(length, costed.model.machine.lanes)
+        current = length if isinstance(size, str) else size
+        for factor in (0.5, 0.75, 1.5, 2.0):
+            wanted = min(legal, key=lambda one: abs(one - factor * current))
+            if wanted != current:
+                sizes: Sizes = {**candidate.sizes, name: wanted}
+                seconds = costed.seconds(as_numbers(costed.lengths, sizes))
+                found.append(Way(Choice(candidate.snapshot, candidate.whole, sizes), seconds))
+    return found
+
+
+def as_numbers(lengths: Mapping[str, int], sizes: Mapping[str, int | str]) -> dict[str, object]:
+    """Block sizes for the model, which knows no word for a whole dim."""
+    return {name: float(lengths[name] if isinstance(size, str) else size) for name, size in sizes.items()}
+
+
+def can_choose(program: ModuleOp) -> bool:
+    """Whether fusing and cutting a program is still to be done."""
+    if any(step.name == TO_BLOCKS for step in remaining_passes(program, "cpu")):
+        return True
+    blocks = block_programs(program)
+    return bool(blocks) and not any(map(is_stabilized, blocks))
+
+
+def ways_of(program: ModuleOp, machine: Machine) -> Ways | None:
+    """What the model says of a program with one function, of arrays or of blocks; None where nothing of it
+    becomes blocks. Raises what the passes raise.
+    """
+    blocks = program.clone()
+    on_arrays = not any(map(is_block_program, block_programs(program)))
+    if on_arrays:
+        before, _ = split_after(Choice().passes(), TO_BLOCKS)
+        PassPipeline(before).run(blocks)
+    functions = [each for each in block_programs(blocks) if is_block_program(each)]
+    if len(functions) != 1:
+        return None
+    found, _ = all_candidates(make_context(), functions[0], machine, BUDGET)
+    unfused = Way(Choice(UNFUSED), modelled(program, Choice(UNFUSED), machine)) if on_arrays else None
+    return Ways(Way(Choice(DEFAULT), modelled(program, Choice(DEFAULT), machine)), unfused, tuple(found))
+
+
+def modelled(program: ModuleOp, choice: Choice, machine: Machine) -> float:
+    """Seconds of a call by the model of what a choice makes of a program with one function."""
+    module = program.clone()
+    passes: list[ModulePass] = []
+    for step in remaining_passes(program, "cpu", choice.passes()):
+        if step.name in (DISTRIBUTE, TO_KERNELS):
+            break
+        passes.append(step)
+    PassPipeline(passes).run(module)
+    (function,) = (each for each in block_programs(module) if is_block_program(each))
+    return CostedProgram.of(function, machine).seconds()
