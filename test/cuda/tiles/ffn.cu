@@ -30,20 +30,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   const int o_row = bb::warp_id() / 4 * O_M, o_col = bb::warp_id() % 4 * O_N;
   const int d_tiles = (depth + D - 1) / D, steps = (hidden + F - 1) / F * d_tiles;
   bb::reader<XTile, THREADS, VEC> x_in(X, depth, m0, 0, rows, depth);
-  bb::reader<WTile, THREADS, VEC> w1_in(W1, depth, 0, 0, hidden, depth), w2_in(W2, depth, 0, 0, hidden, depth);
+  bb::reader<WTile, THREADS, VEC> w1_in(W1, depth, 0, 0, hidden, depth);  // and W2, which lies as W1 does
   bb::reader<W3Tile, THREADS, VEC_F> w3_in(W3, hidden, n0, 0, cols, hidden);
   int next = 0, next_d = 0, into = 0;  // the step to be fetched, and its stage
   auto fetch = [&] {
     if (next++ < steps) {
       x_in.load(x[into]), x_in.next_cols(D);
-      w1_in.load(w1[into]), w1_in.next_cols(D);
-      w2_in.load(w2[into]), w2_in.next_cols(D);
+      w1_in.load(w1[into]), w1_in.load(w2[into], W2 - W1), w1_in.next_cols(D);
       into = bb::next_stage<STAGES>(into);
       if (++next_d == d_tiles) {  // back to the first D, on to the next F
         next_d = 0;
         x_in.next_cols(-d_tiles * D);
         w1_in.next_cols(-d_tiles * D), w1_in.next_rows(F);
-        w2_in.next_cols(-d_tiles * D), w2_in.next_rows(F);
       }
     }
     bb::cp_async_commit();

@@ -21,13 +21,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   const int m0 = blockIdx.y * M, f0 = blockIdx.x * F, tiles = (depth + D - 1) / D;
   const int row0 = bb::warp_id() / WARPS_F * WARP_M, col0 = bb::warp_id() % WARPS_F * WARP_F;
   bb::reader<XTile, THREADS, VEC> x_in(X, depth, m0, 0, rows, depth);
-  bb::reader<WTile, THREADS, VEC> w1_in(W1, depth, f0, 0, cols, depth), w2_in(W2, depth, f0, 0, cols, depth);
+  bb::reader<WTile, THREADS, VEC> w1_in(W1, depth, f0, 0, cols, depth);  // and W2, which lies as W1 does
   int next = 0, into = 0;  // the tile to be fetched, and its stage
   auto fetch = [&] {
     if (next++ < tiles) {
       x_in.load(x[into]), x_in.next_cols(D);
-      w1_in.load(w1[into]), w1_in.next_cols(D);
-      w2_in.load(w2[into]), w2_in.next_cols(D);
+      w1_in.load(w1[into]), w1_in.load(w2[into], W2 - W1), w1_in.next_cols(D);
       into = bb::next_stage<STAGES>(into);
     }
     bb::cp_async_commit();

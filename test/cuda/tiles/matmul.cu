@@ -13,7 +13,7 @@ constexpr int WARP_M = M / WARPS_M, WARP_N = N / WARPS_N;
 using ATile = bb::shared_tile<T, M, K>;
 using BTile = bb::shared_tile<T, KN ? K : N, KN ? N : K>;
 
-extern "C" __global__ void __launch_bounds__(THREADS, sizeof(S) == 4 ? 1 : 2)
+extern "C" __global__ void __launch_bounds__(THREADS, bb::element<T>::STEP == 4 ? 1 : 2)
     matmul(const S* __restrict__ A, const S* __restrict__ B, float* __restrict__ C, int rows, int cols, int depth) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const bb::ring<ATile, STAGES> a{smem};
