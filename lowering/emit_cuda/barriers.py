@@ -88,6 +88,4 @@ def _loop(
 
 
 def _meet(one: set[Place], other: set[Place]) -> bool:
-    return any(
-        a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a in one for b in other
-    )
+    return any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a in one for b in other)

@@ -79,9 +79,7 @@ class Dim:
             return [f"{const} int {', '.join(own)};"] if own else []
         if self.declared.is_whole:
             own += [f"{self.size} = {self.extent}", f"{self.blocks} = 1"]
-            return [
-                f"{const} int {', '.join([*own, f'{self.start} = 0', f'{self.width} = {self.extent}'])};"
-            ]
+            return [f"{const} int {', '.join([*own, f'{self.start} = 0', f'{self.width} = {self.extent}'])};"]
         assert size is not None
         if extent is not None:
             size = min(size, extent)
@@ -225,7 +223,9 @@ class Window:
         return f"{self.array}[{' + '.join(terms) or '0'}]"
 
 
-def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], name: str) -> tuple[Window, list[str]]:
+def window_of(
+    cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], name: str
+) -> tuple[Window, list[str]]:
     """What a cursor sees, called `name`, and the lines that find it."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
@@ -249,9 +249,7 @@ def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], na
     )
 
 
-def _offset(
-    cursor: kernel.CursorOp, name: str, item: Sequence[str], dims: Mapping[str, Dim]
-) -> str | None:
+def _offset(cursor: kernel.CursorOp, name: str, item: Sequence[str], dims: Mapping[str, Dim]) -> str | None:
     if name in cursor.first_dims or name in cursor.here_dims or dims[name].declared.is_whole:
         return None
     return dims[name].start if name in item else dims[name].number

@@ -145,7 +145,9 @@ class KernelEmitter:
             body.insert(0, "const int task = blockIdx.x;")
         over = "".join(f"[{comment_text(dim)}]" for dim in self.parallel.dim_names)
         lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
-        lines.append(f"// {over} in parallel: a block of {threads} threads does one iteration" if over else "")
+        lines.append(
+            f"// {over} in parallel: a block of {threads} threads does one iteration" if over else ""
+        )
         lines.append(f'extern "C" __global__ void __launch_bounds__({threads}) {self.entry}(')
         lines += _parameter_lines(parameters)
         lines.append(") {")
@@ -190,14 +192,14 @@ class KernelEmitter:
                 own = [f"{name}{suffix}" for suffix in suffixes]
                 strides += [f"bb::idx {stride}" for stride in own]
             self.arrays[argument] = Array(name, tuple(own))
-        extents = [
-            f"int {dim.extent}" for dim in self.dims.values() if not dim.is_static
-        ]
+        extents = [f"int {dim.extent}" for dim in self.dims.values() if not dim.is_static]
         return [*pointers, *strides, *extents]
 
     def _dense_strides(self, argument: SSAValue, type: kernel.ArrayType) -> list[str]:
         """The strides of an array in row-major order."""
-        cursor = next((use.operation for use in argument.uses if isinstance(use.operation, kernel.CursorOp)), None)
+        cursor = next(
+            (use.operation for use in argument.uses if isinstance(use.operation, kernel.CursorOp)), None
+        )
         lengths: list[list[str]] = []
         for axis, extent in enumerate(type.extents):
             if extent is not None:
@@ -232,7 +234,9 @@ class KernelEmitter:
         element = storage_type(type.element_type)
         width = element_bytes(type.element_type)
         outer, lane = tile_shape(type)
-        lengths: list[Length] = [block_length(name, self._declared) for name in (outer, lane) if name is not None]
+        lengths: list[Length] = [
+            block_length(name, self._declared) for name in (outer, lane) if name is not None
+        ]
         stride = ""
         name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at")
         lines: list[str] = []

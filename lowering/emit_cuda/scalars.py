@@ -9,7 +9,6 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
-    Float32Type,
     Float64Type,
     FloatAttr,
     IndexType,
