@@ -218,7 +218,7 @@ PIPELINES: dict[str, str] = {
 
 _PIPELINE_SUMMARIES = {
     "cpu": "From arrays to kernels for the CPU: fused, numerically stable, with block sizes.",
-    "cuda": "From arrays to kernels for NVIDIA's GPUs: fused, numerically stable, with places for their tiles.",
+    "cuda": "From arrays to kernels for NVIDIA's GPUs: fused, numerically stable, their tiles placed.",
     "cpu-unfused": "The same without fusion: every operator a kernel of its own.",
 }
 

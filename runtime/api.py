@@ -86,9 +86,7 @@ def _run_compiled(
 ) -> Array | tuple[Array, ...]:
     from .executable import compile_program
 
-    executable = compile_program(
-        program, target=target, entry=function.sym_name.data, callbacks=callbacks
-    )
+    executable = compile_program(program, target=target, entry=function.sym_name.data, callbacks=callbacks)
     if target == "cuda":  # arrays on the device stay there
         named = isinstance(inputs, Mapping)
         return executable(**inputs) if named else executable(*inputs)

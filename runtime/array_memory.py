@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
@@ -54,6 +55,15 @@ class ArrayMemory(Protocol):
 
 class HostMemory:
     """Arrays in the CPU's memory, numpy's among them."""
+
+    def session(self, values: Iterable[object]) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def from_host(self, array: Array) -> Array:
+        return array
+
+    def as_host(self, array: Any) -> Array:
+        return cast(Array, array)
 
     def input(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         return input_view(value, label, dtype, shape)

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
 from ..dialects import kernel
-from ..dialects.array import BroadcastOp, ReshapeOp, TransposeOp
-from .array_interpreter import Callback, evaluate_array_op
+from ..dialects.array import ReshapeOp, SliceOp, TransposeOp
+from .array_interpreter import Callback, evaluate_array_op, move_elements
 from .arrays import ArrayView, check_input, device_view
 from .cuda_device import cupy_module
 from .dlpack import GPU_DEVICES, DLPackArray
@@ -44,10 +44,20 @@ class CudaMemory:
         stream = cast(Any, torch).cuda.current_stream().cuda_stream
         return cast("AbstractContextManager[object]", self._cupy.cuda.ExternalStream(stream))
 
+    def from_host(self, array: Array) -> Any:
+        moved = self._cupy.asarray(_bits(array))
+        return moved.view(array.dtype) if array.dtype == BFLOAT16 else moved
+
+    def as_host(self, array: Any) -> Array:
+        if array.dtype == BFLOAT16:
+            return cast(Array, self._cupy.asnumpy(array.view(_RAW))).view(BFLOAT16)
+        return cast(Array, self._cupy.asnumpy(array))
+
     def input(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         if isinstance(value, np.ndarray):
             raise InputError(
-                f"{label} lies in the CPU's memory, expected an array on the GPU: cupy.asarray or .cuda() copy it"
+                f"{label} lies in the CPU's memory, expected an array on the GPU: "
+                "cupy.asarray or .cuda() copy it"
             )
         if not hasattr(value, "__dlpack__"):
             raise InputError(
@@ -80,23 +90,16 @@ class CudaMemory:
     def evaluate(
         self, op: Operation, operands: Sequence[ArrayView], callbacks: Mapping[str, Callback], copy: bool
     ) -> list[ArrayView]:
-        label = f"%{op.results[0].name_hint or 'value'}" if op.results else ""
-        if isinstance(op, ReshapeOp | TransposeOp | BroadcastOp) or op.name == "array.slice":
-            (result,) = self._moved(op, operands)
-            return [self._view(result, label, operands[0].dtype)]
+        labels = [f"%{value.name_hint or 'value'}" for value in op.results]
+        if isinstance(op, ReshapeOp | TransposeOp | SliceOp):
+            moved = move_elements(op, self.array(operands[0]))
+            return [self._view(moved, labels[0], operands[0].dtype)]
+        # What is left on whole arrays is rare, and small: masks, tables, what a callback computes.
         found = evaluate_array_op(op, [self.to_host(view) for view in operands], callbacks=callbacks)
-        return [self._view(self._cupy.asarray(_bits(array)), label, array.dtype) for array in found]
-
-    def _moved(self, op: Operation, operands: Sequence[ArrayView]) -> list[Any]:
-        """Operations that compute nothing: on a GPU's array as on one of numpy's of the same strides."""
-        view = operands[0]
-        array = self.array(view)
-        places = np.arange(array.size, dtype=np.int64).reshape(array.shape)
-        if places.size > 1 << 20:
-            return [self._cupy.asarray(_bits(evaluate_array_op(op, [self.to_host(view)])[0]))]
-        # What an operation does to numbers of places is what it does to elements.
-        moved = evaluate_array_op(_on_integers(op), [places])[0]
-        return [array.ravel()[self._cupy.asarray(moved)]]
+        return [
+            self._view(self._cupy.asarray(_bits(array)), label, array.dtype)
+            for label, array in zip(labels, found, strict=True)
+        ]
 
     def to_host(self, view: ArrayView) -> Array:
         """A copy in the CPU's memory."""
@@ -112,7 +115,8 @@ class CudaMemory:
         return self._cupy.ndarray(view.shape, dtype, pointer, strides=strides)
 
     def result(self, view: ArrayView) -> Any:
-        return view.owner
+        owner = view.owner
+        return owner[0] if isinstance(owner, tuple) else owner  # DLPack's, and what it came from
 
     def copied(self, view: ArrayView) -> Any:
         return self._view(self.array(view).copy(), view.label, view.dtype).owner

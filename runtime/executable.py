@@ -141,6 +141,12 @@ class Executable:
         """Run the program. Raises InputError for arrays that do not fit, and MemoryError."""
         return self._run(self._calls, self._given(arrays, named), {}, {}, out, threads)
 
+    def run_on_host_arrays(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run the program on copies of numpy arrays, and give copies of the results, wherever it runs."""
+        given = [self.memory.from_host(array) for array in arrays]
+        found = self(*given)
+        return [self.memory.as_host(each) for each in (found if isinstance(found, tuple) else (found,))]
+
     def prepare(self, *, threads: int | None = None, **constants: object) -> Prepared:
         """Bind arguments that are the same in every call, such as weights, by name.
 
@@ -185,10 +191,11 @@ class Executable:
         repeated = calls.call(arrays, out, threads)
         if repeated is not None:
             return repeated
-        inputs = self._views(given)
-        outputs = self._outputs(out)
-        call = _Call(self, {**bound, **inputs}, outputs, known, thread_count(threads))
-        results = call.run()
+        with self.memory.session(arrays):
+            inputs = self._views(given)
+            outputs = self._outputs(out)
+            call = _Call(self, {**bound, **inputs}, outputs, known, thread_count(threads))
+            results = call.run()
         calls.learn(arrays, out, list(inputs.values()), outputs, call.notes, self._plan.results)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -428,9 +435,9 @@ def compile_program(
     what depends on them alone gets kernels of its own, which `Executable.prepare` runs once, and a call
     without it every time. `cuda` says how kernels for a GPU are compiled, and run on the emulator.
 
-    Raises InputError (no such function or target, no device), PipelineError (passes that are unknown, or that leave
-    something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and what the
-    passes and `parse` raise.
+    Raises InputError (no such function or target, no device), PipelineError (passes that are unknown, or that
+    leave something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and
+    what the passes and `parse` raise.
     """
     if target not in COMPILED:
         raise InputError(f"programs are compiled for the targets {', '.join(COMPILED)}, not for '{target}'")

@@ -17,7 +17,7 @@ COMPILED = ("cpu", "cuda", "emulator")
 def library_of(program: ModuleOp, options: CompileOptions) -> KernelLibrary | CudaLibrary:
     """The kernels of a program, ready to be launched on a target.
 
-    Raises InputError where a target is unknown or has no device here, and what the passes and compilers raise.
+    Raises InputError where a target is unknown or has no device here, and what passes and compilers raise.
     """
     if options.target == "cpu":
         return KernelLibrary(program, options)

@@ -254,7 +254,7 @@ def _as_cpp(module: ModuleOp) -> str:
 
 
 def _as_cuda(module: ModuleOp) -> str:
-    """The kernels of a program as CUDA C++, their tiles placed. Raises DiagnosticException where there are none."""
+    """The kernels of a program as CUDA C++, their tiles placed. Raises DiagnosticException without any."""
     from ..dialects import kernel
     from ..lowering.emit_cuda import emit_cuda
     from ..passes.kernel_place_cuda import KernelPlaceCudaPass

@@ -62,9 +62,7 @@ def check_options(options: argparse.Namespace) -> None:
     if options.report:
         for name in NOT_WITH_SOURCE:
             if _given(options, name) and name != "no_cache":
-                raise ToolError(
-                    f"--report compiles and runs nothing: {_option(name)} has no meaning with it"
-                )
+                raise ToolError(f"--report compiles and runs nothing: {_option(name)} has no meaning with it")
     for name in NOT_WITH_SOURCE if options.source else ():
         if _given(options, name):
             raise ToolError(
@@ -89,9 +87,7 @@ def _option(name: str) -> str:
 
 def cuda_options(options: argparse.Namespace) -> CudaOptions:
     """How kernels for a GPU are compiled and run. Raises InputError."""
-    return CudaOptions(
-        arch=options.arch, tier=options.tier or TIERS[0], check=bool(options.check_accesses)
-    )
+    return CudaOptions(arch=options.arch, tier=options.tier or TIERS[0], check=bool(options.check_accesses))
 
 
 def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | CudaLibrary:

@@ -1,8 +1,8 @@
 """Where the threads of a block must wait for each other: derived from what operations read and write.
 
-A barrier stands before an operation that reads what others wrote since the last barrier, or writes what others
-read or wrote. In a loop, the operations of the iteration before count as well. Places in shared memory are
-byte ranges, for tiles that are not alive at the same time may share them.
+A barrier stands before an operation that reads what others wrote since the last barrier, or writes what
+others read or wrote. In a loop, the operations of the iteration before count as well. Places in shared memory
+are byte ranges, for tiles that are not alive at the same time may share them.
 """
 
 from __future__ import annotations

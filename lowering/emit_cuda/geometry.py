@@ -1,4 +1,4 @@
-"""Extents, blocks and windows of one kernel as CUDA C++ expressions, and sizes that the host computes as well."""
+"""Extents, blocks and windows of a kernel as CUDA C++ expressions; sizes that the host computes as well."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from .statements import Statements, Tile
 
 
 def entry_name(kernel_name: str, part: int = 0) -> str:
-    """The name with C linkage of a kernel's function; a kernel of several parallel loops has several parts."""
+    """The name with C linkage of a kernel's function; one of several parallel loops has several parts."""
     return f"bbk_{mangle(kernel_name)}" + (f"_part{part}" if part else "")
 
 
@@ -287,9 +287,7 @@ class KernelEmitter:
         element = storage_type(type.element_type)
         offset = self._far(name, Size((*lengths, element_bytes(type.element_type))), lines)
         axes = ", ".join(comment_text(dim) for dim in op.axis_dims)
-        lines.append(
-            f"{element}* const {name} = ({element}*)(own_scratch + {offset});  // list [{axes}], in global memory"
-        )
+        lines.append(f"{element}* const {name} = ({element}*)(own_scratch + {offset});  // list [{axes}]")
         self.arrays[op.result] = Array(name, strides)
         return lines
 

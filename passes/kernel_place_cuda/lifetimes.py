@@ -18,7 +18,7 @@ def lifetimes(body: Block) -> dict[SSAValue, Lifetime]:
     What an iteration of a loop leaves to the next one, or to what stands outside, lives through all of the
     loop.
     """
-    order = [op for op in body.walk()]
+    order = list(body.walk())
     number = {op: place for place, op in enumerate(order)}
     accesses: dict[SSAValue, list[Operation]] = {}
     for op in order:
