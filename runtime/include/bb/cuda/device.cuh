@@ -207,6 +207,15 @@ BB_DEVICE uint4 bb_load_16(const void* address) {
   return v;
 #endif
 }
+BB_DEVICE uint2 bb_load_8(const void* address) {
+#if BB_EMULATED
+  return *static_cast<const uint2*>(address);
+#else
+  uint2 v;
+  asm volatile("ld.global.nc.v2.b32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(address));
+  return v;
+#endif
+}
 BB_DEVICE void bb_store_16(void* address, uint4 v) {
 #if BB_EMULATED
   *static_cast<uint4*>(address) = v;
@@ -223,17 +232,27 @@ BB_DEVICE void bb_store_8(void* address, float2 v) {
 }
 
 // -------------------------------------------------------------------------------------------------- arithmetic
-// Approximate on a GPU (about 2 ulp), with subnormal numbers flushed to zero.
+// Approximate on a GPU (see math.cuh), with subnormal numbers flushed to zero.
 #if BB_EMULATED
 BB_DEVICE float bb_exp2(float x) { return exp2f(x); }
 BB_DEVICE float bb_reciprocal(float x) { return 1.0f / x; }
 BB_DEVICE float bb_rsqrt(float x) { return 1.0f / sqrtf(x); }
+BB_DEVICE float bb_sqrt(float x) { return sqrtf(x); }
+BB_DEVICE float bb_log2(float x) { return log2f(x); }
 BB_DEVICE unsigned bb_round_tf32(float x) { return bb_emu_round_tf32(__float_as_uint(x)); }
 BB_DEVICE unsigned bb_pack_bf16(float low, float high) {
   return static_cast<unsigned>(bb_emu_float_to_bfloat16(high)) << 16 | bb_emu_float_to_bfloat16(low);
 }
 BB_DEVICE unsigned bb_pack_f16(float low, float high) {
   return static_cast<unsigned>(bb_emu_float_to_half(high)) << 16 | bb_emu_float_to_half(low);
+}
+BB_DEVICE unsigned bb_sub_bf16x2(unsigned a, unsigned b) {
+  return bb_pack_bf16(bb_emu_bfloat16_to_float(a & 0xffff) - bb_emu_bfloat16_to_float(b & 0xffff),
+                      bb_emu_bfloat16_to_float(a >> 16) - bb_emu_bfloat16_to_float(b >> 16));
+}
+BB_DEVICE unsigned bb_sub_f16x2(unsigned a, unsigned b) {
+  return bb_pack_f16(bb_emu_half_to_float(a & 0xffff) - bb_emu_half_to_float(b & 0xffff),
+                     bb_emu_half_to_float(a >> 16) - bb_emu_half_to_float(b >> 16));
 }
 #else
 BB_DEVICE float bb_exp2(float x) {
@@ -251,6 +270,16 @@ BB_DEVICE float bb_rsqrt(float x) {
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+BB_DEVICE float bb_sqrt(float x) {
+  float y;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+BB_DEVICE float bb_log2(float x) {
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 BB_DEVICE unsigned bb_round_tf32(float x) {
   unsigned y;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
@@ -264,6 +293,17 @@ BB_DEVICE unsigned bb_pack_bf16(float low, float high) {
 BB_DEVICE unsigned bb_pack_f16(float low, float high) {
   unsigned pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+// a - b of two pairs. sm_80 has no subtraction of bf16: a fused product with -1 is the same.
+BB_DEVICE unsigned bb_sub_bf16x2(unsigned a, unsigned b) {
+  unsigned pair;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(b), "r"(0xbf80bf80u), "r"(a));
+  return pair;
+}
+BB_DEVICE unsigned bb_sub_f16x2(unsigned a, unsigned b) {
+  unsigned pair;
+  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
   return pair;
 }
 #endif

@@ -1,0 +1,171 @@
+// acc += a * b on the tensor cores (f16, bf16, tf32), for one warp's part of a tile; f32 is in contract_f32.cuh.
+//
+//   contract(acc, a, a_row, b, b_row)        b stored N x K (rows of b are columns of acc):  acc += a * transposed(b)
+//   contract_kn(acc, a, a_row, b, b_col)     b stored K x N:                                 acc += a * b
+//
+// acc is M x N, from row a_row of a and row (or column) b_row of b on; K is all of the tiles' K. `a` is a shared tile M' x K, or
+// an a_frag in registers, and then without a_row. a_row and b_row are multiples of 8, b_col is one of N.
+// With an operand in shared memory, `prepare(step, k)` may change the registers of each step, columns k to k + STEP of a.
+// tf32 operands are rounded to nearest as they are read.
+#pragma once
+#include "fragments.cuh"
+#include "shared_tile.cuh"
+
+namespace bb {
+
+struct as_is {
+  template <class A>
+  BB_DEVICE void operator()(A&, int) const {}
+};
+
+BB_DEVICE void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], bf16) {
+  bb_mma_m16n8k16_bf16(d, a, b, d);
+}
+BB_DEVICE void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], f16) {
+  bb_mma_m16n8k16_f16(d, a, b, d);
+}
+BB_DEVICE void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], tf32) {
+  bb_mma_m16n8k8_tf32(d, a, b, d);
+}
+// The registers of an operand of T, as memory had them.
+template <class T, int N>
+BB_DEVICE void round_operand(unsigned (&r)[N]) {
+  if constexpr (element<T>::STEP == 8)
+    BB_UNROLL
+  for (int i = 0; i < N; ++i) r[i] = bb_round_tf32(__uint_as_float(r[i]));
+}
+
+// Step k (32 bytes of each row) of a left operand in shared memory. Along K only the chunk changes, by one XOR.
+template <int M, class T, int R, int K>
+BB_DEVICE a_frag<T, M, element<T>::STEP> load_step(shared_tile<T, R, K> a, int row0, int k) {
+  a_frag<T, M, element<T>::STEP> step;
+  const int from = a.offset(row0 + lane_id() % 16, lane_id() / 16) ^ (k << 5);
+  BB_UNROLL
+  for (int i = 0; i < M / 16; ++i) {
+    bb_ldmatrix_x4(step.at[i][0], a.base + from + i * 16 * a.ROW_BYTES);
+    round_operand<T>(step.at[i][0]);
+  }
+  return step;
+}
+// M rows of a left operand, kept in registers: one that is used again and again.
+template <int M, class T, int R, int K>
+BB_DEVICE a_frag<T, M, K> load_operand(shared_tile<T, R, K> a, int row0) {
+  a_frag<T, M, K> all;
+  BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) {
+    const a_frag<T, M, element<T>::STEP> step = load_step<M>(a, row0, k);
+    BB_UNROLL
+    for (int i = 0; i < M / 16; ++i)
+      BB_UNROLL
+    for (int q = 0; q < 4; ++q) all.at[i][k][q] = step.at[i][0][q];
+  }
+  return all;
+}
+template <class T, int M, int K>
+BB_DEVICE a_frag<T, M, element<T>::STEP> step_of(const a_frag<T, M, K>& a, int k) {
+  a_frag<T, M, element<T>::STEP> step;
+  BB_UNROLL
+  for (int i = 0; i < M / 16; ++i)
+    BB_UNROLL
+  for (int q = 0; q < 4; ++q) step.at[i][0][q] = a.at[i][k][q];
+  return step;
+}
+
+// Sixteen columns of acc, from the registers of both cells of b.
+template <class T, int M, int N>
+BB_DEVICE void multiply(acc_tile<M, N>& acc, int j, const a_frag<T, M, element<T>::STEP>& a, const unsigned (&b)[4]) {
+  const unsigned left[2] = {b[0], b[1]}, right[2] = {b[2], b[3]};
+  BB_UNROLL
+  for (int i = 0; i < M / 16; ++i) {
+    mma(acc.at[i][2 * j], a.at[i][0], left, T());
+    mma(acc.at[i][2 * j + 1], a.at[i][0], right, T());
+  }
+}
+template <class T, int M, int N, int R, int K>
+BB_DEVICE void multiply_step(acc_tile<M, N>& acc, const a_frag<T, M, element<T>::STEP>& a, shared_tile<T, R, K> b,
+                             int row0, int k) {
+  static_assert(N % 16 == 0, "a contraction has a multiple of 16 columns: one ldmatrix reads 16 of them");
+  const int lane = lane_id(), from = b.offset(row0 + lane % 8 + lane / 16 * 8, lane / 8 % 2) ^ (k << 5);
+  BB_UNROLL
+  for (int j = 0; j < N / 16; ++j) {
+    unsigned r[4];
+    bb_ldmatrix_x4(r, b.base + from + j * 16 * b.ROW_BYTES);
+    round_operand<T>(r);
+    multiply<T>(acc, j, a, r);
+  }
+}
+template <class T, int M, int N, int K, int C>
+BB_DEVICE void multiply_step_kn(acc_tile<M, N>& acc, const a_frag<T, M, element<T>::STEP>& a, shared_tile<T, K, C> b,
+                                int col0, int k) {
+  static_assert(N % 16 == 0, "a contraction has a multiple of 16 columns: one ldmatrix reads 16 of them");
+  const int lane = lane_id();
+  if constexpr (element<T>::STEP == 16) {
+    const int row = k * 16 + lane % 16, chunk = col0 / 8 + lane / 16, from = b.offset(lane % 16, chunk);
+    BB_UNROLL
+    for (int j = 0; j < N / 16; ++j) {
+      unsigned r[4];
+      // Where col0 is a multiple of a power of two, only the chunk changes, by one XOR.
+      bb_ldmatrix_x4_trans(r, (N & (N - 1)) == 0 ? b.base + (from ^ (j << 5)) + k * 16 * b.ROW_BYTES
+                                                 : b.chunk(row, chunk + 2 * j));
+      multiply<T>(acc, j, a, r);
+    }
+  } else {  // ldmatrix transposes 16-bit elements only
+    BB_UNROLL
+    for (int j = 0; j < N / 16; ++j) {
+      unsigned r[4];
+      BB_UNROLL
+      for (int q = 0; q < 4; ++q)
+        r[q] = __float_as_uint(b(8 * k + lane % 4 + 4 * (q % 2), col0 + 16 * j + 8 * (q / 2) + lane / 4));
+      round_operand<T>(r);
+      multiply<T>(acc, j, a, r);
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ b stored N x K
+template <class T, int M, int N, int RA, int RB, int K, class P = as_is>
+BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, RB, K> b, int b_row,
+                        P prepare = P()) {
+  BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) {
+    auto step = load_step<M>(a, a_row, k);
+    prepare(step, k * element<T>::STEP);
+    multiply_step(acc, step, b, b_row, k);
+  }
+}
+template <class T, int M, int N, int RB, int K>
+BB_DEVICE void contract(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_tile<T, RB, K> b, int b_row) {
+  BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) multiply_step(acc, step_of(a, k), b, b_row, k);
+}
+// Two contractions with the same left operand, which is read once.
+template <class T, int M, int N, int RA, int RB, int K, class P = as_is>
+BB_DEVICE void contract2(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
+                         shared_tile<T, RB, K> bx, shared_tile<T, RB, K> by, int b_row, P prepare = P()) {
+  BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) {
+    auto step = load_step<M>(a, a_row, k);
+    prepare(step, k * element<T>::STEP);
+    multiply_step(x, step, bx, b_row, k);
+    multiply_step(y, step, by, b_row, k);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ b stored K x N
+template <class T, int M, int N, int RA, int K, int C, class P = as_is>
+BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, K, C> b, int b_col,
+                           P prepare = P()) {
+  BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) {
+    auto step = load_step<M>(a, a_row, k);
+    prepare(step, k * element<T>::STEP);
+    multiply_step_kn(acc, step, b, b_col, k);
+  }
+}
+template <class T, int M, int N, int K, int C>
+BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_tile<T, K, C> b, int b_col) {
+  BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) multiply_step_kn(acc, step_of(a, k), b, b_col, k);
+}
+
+}  // namespace bb

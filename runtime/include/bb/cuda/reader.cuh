@@ -1,0 +1,77 @@
+// From matrices in global memory to tiles in shared memory, asynchronously.
+//
+//   reader<KTile, THREADS, 8> k_in(K, ld, row0, col0, rows, cols);
+//   k_in.load(k[stage]);  k_in.next_rows(64);  cp_async_commit();       // fetch
+//   cp_async_wait<STAGES - 2>();  __syncthreads();                      // all threads see the tile
+#pragma once
+#include "shared_tile.cuh"
+
+namespace bb {
+
+// The copies that this thread started since the last commit become a group; wait until at most PENDING groups are under way.
+BB_DEVICE void cp_async_commit() { bb_cp_async_commit(); }
+template <int PENDING>
+BB_DEVICE void cp_async_wait() {
+  bb_cp_async_wait<PENDING>();
+}
+
+// One thread's part of a walk of THREADS threads over tiles of a row-major matrix: a pointer, and what is left of the matrix
+// below and to the right of it. Elements outside of the matrix become zero.
+//
+// VEC is how many elements an access moves; it divides the leading dimension, the first column and the address in
+// elements, so that an access is inside or outside and never partly: 16, 8 or 4 bytes by cp.async, 2 bytes through
+// a register. ROWS_END and COLS_END = false say that no tile goes over the matrix's end there, which saves the comparison.
+template <class TILE, int THREADS, int VEC = TILE::PER_CHUNK, bool ROWS_END = true, bool COLS_END = true>
+struct reader {
+  using stored = typename TILE::stored;
+  static constexpr int BYTES = VEC * TILE::SIZE;
+  static constexpr int UNITS = TILE::COLS / VEC;    // accesses in a row
+  static constexpr int STEP = THREADS / UNITS;      // rows that the threads copy at a time
+  static_assert(BYTES == 2 || BYTES == 4 || BYTES == 8 || BYTES == 16, "an access moves 2, 4, 8 or 16 bytes");
+  static_assert(UNITS <= THREADS && THREADS % UNITS == 0, "the threads of a reader cover whole rows of its tile");
+  static_assert(TILE::ROWS % STEP == 0 || STEP % TILE::ROWS == 0,
+                "the rows of a tile are a multiple of those that its reader copies at a time, or a part of them");
+
+  const stored* at;
+  int ld, rows_left, cols_left, to;
+
+  // A matrix of rows x cols with `ld` elements from row to row; the first tile's corner is at (row0, col0).
+  BB_DEVICE reader(const stored* matrix, int ld, int row0, int col0, int rows, int cols) : ld(ld) {
+    const int row = threadIdx.x / UNITS, col = threadIdx.x % UNITS * VEC;
+    at = matrix + static_cast<long long>(row0 + row) * ld + col0 + col;
+    rows_left = rows - row0 - row;
+    cols_left = cols - col0 - col;
+    to = place(row);
+  }
+  BB_DEVICE void load(TILE tile) const {
+    if (STEP > TILE::ROWS && threadIdx.x / UNITS >= TILE::ROWS) return;
+    BB_UNROLL
+    for (int row = 0; row < TILE::ROWS; row += STEP) {
+      const bool inside = (!ROWS_END || row < rows_left) && (!COLS_END || 0 < cols_left);
+      const stored* from = at + static_cast<long long>(row) * ld;
+      // The swizzle repeats after 8 rows, so most often only the row's start changes.
+      unsigned char* destination =
+          tile.base + (STEP % 8 == 0 ? to + row * TILE::ROW_BYTES : place(threadIdx.x / UNITS + row));
+      if constexpr (BYTES >= 4)
+        bb_cp_async<BYTES>(destination, from, inside);
+      else
+        *reinterpret_cast<stored*>(destination) = inside ? *from : stored(0.0f);
+    }
+  }
+  BB_DEVICE void next_rows(int n) {
+    at += static_cast<long long>(n) * ld;
+    rows_left -= n;
+  }
+  BB_DEVICE void next_cols(int n) {
+    at += n;
+    cols_left -= n;
+  }
+
+ private:
+  static BB_DEVICE int place(int row) {
+    const int col = threadIdx.x % UNITS * VEC;
+    return TILE::offset(row, col / TILE::PER_CHUNK) + col % TILE::PER_CHUNK * TILE::SIZE;
+  }
+};
+
+}  // namespace bb
