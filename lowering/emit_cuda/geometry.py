@@ -122,7 +122,7 @@ class Size:
 
     def text(self, dims: Mapping[str, Dim]) -> str:
         """As an expression of the kernel, a multiple of 16."""
-        product = " * ".join(["(bb::idx)1", *(length_text(factor, dims) for factor in self.factors)])
+        product = " * ".join(["(long long)1", *(length_text(factor, dims) for factor in self.factors)])
         return f"({product} + 15) / 16 * 16"
 
     def bytes(self, dims: Mapping[str, block.DimAttr], extents: Mapping[str, int]) -> int:
@@ -238,7 +238,7 @@ def window_of(
             strides[dim] = " * ".join([*own, *factors])
             offset = _offset(cursor, dim, item.dims, dims)
             if offset is not None:
-                offsets.append(offset if strides[dim] == "1" else f"(bb::idx){offset} * {strides[dim]}")
+                offsets.append(offset if strides[dim] == "1" else f"(long long){offset} * {strides[dim]}")
     widths = tuple(_width(cursor, dim, dims) for dim in item.dims)
     own_strides = tuple(strides[dim] for dim in item.dims)
     if not offsets:

@@ -131,9 +131,9 @@ class KernelEmitter:
         waits = barriers_of(self.parallel.body.block.ops, self._place)
         body += self._body(self.parallel.body.block.ops, statements, waits)
         if self.scratch:
-            parameters += ["unsigned char* __restrict__ scratch", "bb::idx scratch_bytes", "int tasks"]
+            parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
             tiles.insert(
-                0, "unsigned char* const own_scratch = scratch + (bb::idx)blockIdx.x * scratch_bytes;"
+                0, "unsigned char* const own_scratch = scratch + (long long)blockIdx.x * scratch_bytes;"
             )
             body = [
                 "for (int task = blockIdx.x; task < tasks; task += gridDim.x) {",
@@ -190,7 +190,7 @@ class KernelEmitter:
                 own = self._dense_strides(argument, type)
             else:
                 own = [f"{name}{suffix}" for suffix in suffixes]
-                strides += [f"bb::idx {stride}" for stride in own]
+                strides += [f"long long {stride}" for stride in own]
             self.arrays[argument] = Array(name, tuple(own))
         extents = [f"int {dim.extent}" for dim in self.dims.values() if not dim.is_static]
         return [*pointers, *strides, *extents]
@@ -270,7 +270,7 @@ class KernelEmitter:
         """Room in the block's own global memory; gives the offset."""
         previous = f"{self._far_end}" if self.scratch else "0"
         self.scratch.append(size)
-        lines.append(f"const bb::idx {name}_at = {previous};")
+        lines.append(f"const long long {name}_at = {previous};")
         self._far_end = f"{name}_at + {size.text(self.dims)}"
         return f"{name}_at"
 
@@ -390,7 +390,7 @@ def _product(lengths: Iterable[Iterable[str]]) -> str:
     if not factors:
         return str(constant)
     known = [str(constant)] if constant != 1 else []
-    return f"(bb::idx){' * '.join([*factors, *known])}" if len(factors) + len(known) > 1 else factors[0]
+    return f"(long long){' * '.join([*factors, *known])}" if len(factors) + len(known) > 1 else factors[0]
 
 
 def _parameter_lines(parameters: list[str]) -> list[str]:

@@ -135,7 +135,7 @@ def expression(op: Operation, operands: Sequence[str]) -> str:
         unsigned = f"unsigned {own}"
         return f"({own})(({unsigned}){operands[0]} {_WRAPPING[kind]} ({unsigned}){operands[1]})"
     if kind in _CALLS:
-        return f"bb::{_CALLS[kind]}({', '.join(operands)})"
+        return f"bb::scalar::{_CALLS[kind]}({', '.join(operands)})"
     form = _FORMS.get(kind)
     if form is None:
         raise OpError(op, "has no form on a GPU")
@@ -178,7 +178,7 @@ def _compare_integers(op: Operation, operands: Sequence[str]) -> str:
 
 
 def _truncated_float(op: Operation, operands: Sequence[str]) -> str:
-    return f"bb::rounded<{storage_type(op.results[0].type)}>({operands[0]})"
+    return f"bb::scalar::rounded<{storage_type(op.results[0].type)}>({operands[0]})"
 
 
 def _extended_float(op: Operation, operands: Sequence[str]) -> str:
@@ -191,7 +191,7 @@ def _converted(op: Operation, operands: Sequence[str]) -> str:
     value = f"-(int){operands[0]}" if signed else operands[0]
     own = value_type(op.results[0].type)
     narrow = isinstance(op.results[0].type, Float16Type | BFloat16Type)
-    return f"bb::rounded<{storage_type(op.results[0].type)}>({value})" if narrow else f"({own}){value}"
+    return f"bb::scalar::rounded<{storage_type(op.results[0].type)}>({value})" if narrow else f"({own}){value}"
 
 
 def _truncated(op: Operation, operands: Sequence[str]) -> str:

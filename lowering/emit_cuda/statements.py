@@ -20,10 +20,10 @@ from .scalars import expression, number, storage_type, value_type
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 _REDUCED = {
     Output.Sum: "{total} + {value}",
-    Output.Max: "bb::max_nan({value}, {total})",
-    Output.Min: "bb::min_nan({value}, {total})",
+    Output.Max: "bb::scalar::max_nan({value}, {total})",
+    Output.Min: "bb::scalar::min_nan({value}, {total})",
 }
-_FUNCTIONS = {Output.Sum: "bb::sum_of()", Output.Max: "bb::max_of()", Output.Min: "bb::min_of()"}
+_FUNCTIONS = {Output.Sum: "bb::scalar::sum_of()", Output.Max: "bb::scalar::max_of()", Output.Min: "bb::scalar::min_of()"}
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Statements:
             case kernel.FillOp():
                 tile = self.tiles[op.tile]
                 element = tile.type.element_type
-                value = f"bb::as<{storage_type(element)}>({number(op.number, element)})"
+                value = f"bb::scalar::as<{storage_type(element)}>({number(op.number, element)})"
                 return self._each(tile.type, [f"{tile.element('row', 'col')} = {value};"])
             case kernel.ContractOp():
                 return self._contract(op)
@@ -136,13 +136,13 @@ class Statements:
         summed = self.dims[dims_of(op.lhs)[1]].width
         kind = value_type(acc.type.element_type)
         start = "0"
-        held = f"bb::value({acc.element('row', 'col')})"
+        held = f"bb::scalar::value({acc.element('row', 'col')})"
         if op.scale is not None:
-            start = f"{held} * bb::value({self.tiles[op.scale].element('row', '')})"
+            start = f"{held} * bb::scalar::value({self.tiles[op.scale].element('row', '')})"
         elif op.accumulates:
             start = held
         left, right = self._operand(op, op.lhs, "row"), self._operand(op, op.rhs, "col")
-        result = f"bb::as<{storage_type(acc.type.element_type)}>(total)"
+        result = f"bb::scalar::as<{storage_type(acc.type.element_type)}>(total)"
         sign = {True: " +=", False: " ="}[op.accumulates or op.scale is not None]
         left_name, right_name = (comment_text(_named(value)) for value in (op.lhs, op.rhs))
         return [
@@ -168,9 +168,9 @@ class Statements:
             item = value.type
             assert isinstance(item, kernel.CursorType)
             text, element = self.windows[value].element(place, "k"), item.element_type
-        text = f"bb::value({text})"
+        text = f"bb::scalar::value({text})"
         if op.multiply is not None and isinstance(element, Float32Type):
-            text = f"bb::rounded<{storage_type(op.multiply)}>({text})"
+            text = f"bb::scalar::rounded<{storage_type(op.multiply)}>({text})"
         acc = value_type(tile_type(op.accumulator).element_type)
         return text if acc == value_type(element) else f"({acc}){text}"
 
@@ -196,11 +196,11 @@ def _rows_contiguous(window: Window) -> bool:
 def _converted(text: str, to: kernel.TileType, element: object) -> str:
     if to.element_type == element:
         return text
-    return f"bb::as<{storage_type(to.element_type)}>(bb::value({text}))"
+    return f"bb::scalar::as<{storage_type(to.element_type)}>(bb::scalar::value({text}))"
 
 
 def _converted_to(text: str, to: str, source: kernel.TileType) -> str:
-    return text if storage_type(source.element_type) == to else f"bb::as<{to}>(bb::value({text}))"
+    return text if storage_type(source.element_type) == to else f"bb::scalar::as<{to}>(bb::scalar::value({text}))"
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
@@ -270,7 +270,7 @@ class _Sweep:
     ) -> list[str]:
         op = self.op
         done = [
-            f"{total} = bb::reduce_warp({total}, {_FUNCTIONS[op.output_kinds[index]]});"
+            f"{total} = bb::scalar::reduce_warp({total}, {_FUNCTIONS[op.output_kinds[index]]});"
             for index, total in zip(reductions, totals, strict=True)
         ]
         if any(op.outputs[index] in op.inputs for index in reductions):
@@ -312,7 +312,7 @@ class _Sweep:
         for argument, tile in zip(self.op.body.block.args, self.op.inputs, strict=True):
             if argument.uses:
                 name = self._values[argument] = self._all.names.claim(argument.name_hint or tile.name_hint)
-                value = f"bb::value({self._all.tiles[tile].element(*self._at(tile))})"
+                value = f"bb::scalar::value({self._all.tiles[tile].element(*self._at(tile))})"
                 lines.append(f"const {value_type(argument.type)} {name} = {value};")
         return lines
 
@@ -379,4 +379,4 @@ class _Sweep:
         return f"{self._all.tiles[tile].element('row', '')} = {self._as(index, total)};"
 
     def _as(self, index: int, value: str) -> str:
-        return f"bb::as<{storage_type(tile_type(self.op.outputs[index]).element_type)}>({value})"
+        return f"bb::scalar::as<{storage_type(tile_type(self.op.outputs[index]).element_type)}>({value})"

@@ -160,11 +160,16 @@ def _product24(added: bool) -> Handler:
 def _fma(context: Context, instruction: Instruction) -> str:
     opcode = Opcode(instruction)
     kind = _float_type(opcode)
+    # Towards minus infinity, as exp finds a whole number with.
+    down = kind == "f32" and opcode.take("rm")
+    opcode.take("ftz")
     saturate = opcode.take("sat")
     relu = opcode.take("relu")
     opcode.done()
     if relu:
         raise opcode.unsupported("its '.relu'")
+    if down:
+        return _apply(context, instruction, kind, "fma_down", 3, saturate=saturate)
     return _apply(context, instruction, kind, "fma", 3, saturate=saturate)
 
 

@@ -1,13 +1,11 @@
 // Scalars of generated kernels: storage types and the types that are computed in, and functions that act as the
 // program's operations do (NaN goes through minima and maxima). For the general form of kernels; needs no more than C++17.
 #pragma once
-#include <bb/cuda/device.cuh>
+#include "types.cuh"
 
-namespace bb {
+namespace bb::scalar {
 
-using f16 = __half;
-using bf16 = __nv_bfloat16;
-using idx = long long;  // places in arrays: products of extents may not fit into 32 bits
+
 
 // The number that an element in memory stands for; 16-bit floats are computed with in f32.
 BB_DEVICE float value(f16 x) { return __half2float(x); }
@@ -83,7 +81,7 @@ BB_DEVICE double pow(double x, double y) { return ::pow(x, y); }
 BB_DEVICE float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
 BB_DEVICE double fma(double a, double b, double c) { return ::fma(a, b, c); }
 
-BB_DEVICE idx ceil_div(idx a, idx b) { return (a + b - 1) / b; }
+BB_DEVICE long long ceil_div(long long a, long long b) { return (a + b - 1) / b; }
 
 struct sum_of {
   template <class T>
@@ -105,4 +103,4 @@ BB_DEVICE T reduce_warp(T x, F f) {
   return x;
 }
 
-}  // namespace bb
+}  // namespace bb::scalar

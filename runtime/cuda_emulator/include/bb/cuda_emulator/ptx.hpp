@@ -79,6 +79,17 @@ inline T mul(T a, T b) {
   else return a * b;
 }
 // A product of two 16-bit floats is exact in f64, and so is its sum with a third as far as the rounding can tell.
+// The largest f32 that is not above a * b + c: the product is exact in f64, and so is the remainder of their sum.
+template <class T>
+inline T fma_down(T a, T b, T c) {
+  static_assert(std::is_same_v<T, float>);
+  const double product = static_cast<double>(a) * b, sum = product + c;
+  const float nearest = static_cast<float>(sum);
+  if (!std::isfinite(nearest)) return nearest;
+  const double part = sum - product, rest = (product - (sum - part)) + (c - part);
+  const double above = (static_cast<double>(nearest) - sum) - rest;
+  return above > 0 ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;
+}
 template <class T>
 inline T fma(T a, T b, T c) {
   if constexpr (std::is_same_v<T, float>) return ::fmaf(a, b, c);
