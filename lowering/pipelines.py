@@ -210,7 +210,8 @@ PIPELINES: dict[str, str] = {
     "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
     "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
-    "cuda": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,block-shapes,"
+    "cuda": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,"
+    "block-shapes{device=gpu},"
     "block-fuse{extend=false},block-stabilize,block-fuse-elementwise,block-to-kernel{lanes=cols},"
     "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-place-cuda",
 }

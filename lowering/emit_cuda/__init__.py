@@ -10,7 +10,12 @@ from .kernels import CudaKernel, KernelEmitter, entry_name
 
 __all__ = ["CudaKernel", "CudaSource", "emit_cuda", "entry_name"]
 
-_PREAMBLE = "#include <bb/cuda/scalar.cuh>\n\nextern __shared__ __align__(128) unsigned char bb_shared[];\n"
+_PREAMBLE = """\
+#include <bb/cuda.cuh>
+#include <bb/cuda/scalar.cuh>
+
+extern __shared__ __align__(1024) unsigned char bb_shared[];
+"""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ...dialects import kernel
+from ...passes.kernel_place_cuda.options import STAGES_ATTRIBUTE
 
 Place = tuple[object, int, int]
 """A memory, and the first byte and the byte after the last one of it."""
@@ -36,27 +37,24 @@ class _Pending:
         return news
 
 
-def barriers_of(ops: Iterable[Operation], place: Callable[[SSAValue], Place | None]) -> set[Operation]:
-    """The operations that a barrier stands before. `place` says where a tile or a cursor's array lies; None
-    for what needs no barriers, because each thread sees only what it wrote itself.
+Accesses = Callable[[Operation], tuple[set[Place], set[Place]]]
+"""The places that an operation reads and those that it writes, as far as other threads may see them."""
+
+
+def barriers_of(ops: Iterable[Operation], accesses: Accesses) -> set[Operation]:
+    """The operations that a barrier stands before.
+
+    A loop whose blocks are fetched ahead begins each iteration with a barrier of its own. What such a loop
+    itself accesses is what it fetches before the first one.
     """
     found: set[Operation] = set()
-    _walk(list(ops), _Pending(), place, found)
+    _walk(list(ops), _Pending(), accesses, found)
     return found
 
 
-def _walk(
-    ops: list[Operation],
-    pending: _Pending,
-    place: Callable[[SSAValue], Place | None],
-    found: set[Operation],
-) -> None:
+def _walk(ops: list[Operation], pending: _Pending, accesses: Accesses, found: set[Operation]) -> None:
     for op in ops:
-        if isinstance(op, kernel.ForOp):
-            _loop(op, pending, place, found)
-            continue
-        reads = {where for value in kernel.tiles_read(op) if (where := place(value)) is not None}
-        writes = {where for value in kernel.tiles_written(op) if (where := place(value)) is not None}
+        reads, writes = accesses(op)
         if (
             op in found
             or _meet(reads, pending.writes)
@@ -68,20 +66,17 @@ def _walk(
             pending.writes.clear()
         pending.reads |= reads
         pending.writes |= writes
+        if isinstance(op, kernel.ForOp):
+            _loop(op, pending, accesses, found)
 
 
-def _loop(
-    op: kernel.ForOp,
-    pending: _Pending,
-    place: Callable[[SSAValue], Place | None],
-    found: set[Operation],
-) -> None:
+def _loop(op: kernel.ForOp, pending: _Pending, accesses: Accesses, found: set[Operation]) -> None:
     body = list(op.body.block.ops)
     before = pending.copy()
     while True:
-        state = before.copy()
+        state = _Pending() if STAGES_ATTRIBUTE in op.attributes else before.copy()
         known = len(found)
-        _walk(body, state, place, found)
+        _walk(body, state, accesses, found)
         if not before.join(state) and len(found) == known:
             break
     pending.join(before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -22,6 +22,8 @@ class Dim:
 
     extent: str
     declared: block.DimAttr
+    ends_early: bool = False
+    """Whether a loop over its blocks leaves out what lies behind some row."""
 
     SUFFIXES = ("block", "blocks", "i", "0", "n")
 
@@ -104,9 +106,12 @@ class Dim:
         return [f"const int {self.start} = {self.number} * {self.size}, {self.width} = {width};"]
 
 
-def name_dims(names: Names, dims: Mapping[str, block.DimAttr]) -> dict[str, Dim]:
+def name_dims(names: Names, dims: Mapping[str, block.DimAttr], parallel: kernel.ParallelOp) -> dict[str, Dim]:
     """Names for the dims of a kernel."""
-    return {name: Dim(names.claim(name, *Dim.SUFFIXES), dim) for name, dim in dims.items()}
+    early = {
+        op.dim_names[0] for op in parallel.walk() if isinstance(op, kernel.ForOp) and op.until_dim is not None
+    }
+    return {name: Dim(names.claim(name, *Dim.SUFFIXES), dim, name in early) for name, dim in dims.items()}
 
 
 Length = int | tuple[str, str]
@@ -210,17 +215,24 @@ class Array:
 class Window:
     """The block at hand of an array: where its first element is; stride and width of each axis."""
 
-    array: str
-    offset: str
+    pointer: str
     strides: tuple[str, ...]
     widths: tuple[str, ...]
+    vector: int = 1
+    """How many elements along the columns one access may move."""
+
+    @property
+    def unit_columns(self) -> bool:
+        """Whether the elements of a row follow each other."""
+        return len(self.strides) == 2 and self.strides[1] == "1"
 
     def element(self, *places: str) -> str:
         """The element at a row and column (or at one of them, or the only one)."""
-        terms = [self.offset] if self.offset else []
-        for place, stride in zip(places, self.strides, strict=True):
-            terms.append(place if stride == "1" else f"{place} * {stride}")
-        return f"{self.array}[{' + '.join(terms) or '0'}]"
+        terms = [
+            place if stride == "1" else f"{place} * {stride}"
+            for place, stride in zip(places, self.strides, strict=True)
+        ]
+        return f"{self.pointer}[{' + '.join(terms) or '0'}]"
 
 
 def window_of(
@@ -229,24 +241,53 @@ def window_of(
     """What a cursor sees, called `name`, and the lines that find it."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
+    strides, offsets = dim_strides(cursor, array, dims), list[str]()
+    for dim, stride in strides.items():
+        offset = _offset(cursor, dim, item.dims, dims)
+        if offset is not None:
+            offsets.append(_times(offset, stride))
+    widths = tuple(_width(cursor, dim, dims) for dim in item.dims)
+    own_strides = tuple(strides[dim] for dim in item.dims)
+    if not offsets:
+        return Window(array.pointer, own_strides, widths), []
+    line = f"auto* const {name} = {array.pointer} + {' + '.join(offsets)};"
+    return Window(name, own_strides, widths), [line]
+
+
+def dim_strides(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]) -> dict[str, str]:
+    """The stride of each dim of a cursor's array, in elements; of its elements, or of its blocks."""
     strides: dict[str, str] = {}
-    offsets: list[str] = []
     for axis, stride in zip(cursor.axis_dims, array.strides, strict=True):
         for position, dim in enumerate(axis):
             factors = [dims[later].extent for later in axis[position + 1 :]]
             own = [] if stride == "1" and factors else [stride]
             strides[dim] = " * ".join([*own, *factors])
-            offset = _offset(cursor, dim, item.dims, dims)
-            if offset is not None:
-                offsets.append(offset if strides[dim] == "1" else f"(long long){offset} * {strides[dim]}")
-    widths = tuple(_width(cursor, dim, dims) for dim in item.dims)
-    own_strides = tuple(strides[dim] for dim in item.dims)
-    if not offsets:
-        return Window(array.pointer, "", own_strides, widths), []
-    return (
-        Window(name, "", own_strides, widths),
-        [f"auto* const {name} = {array.pointer} + {' + '.join(offsets)};"],
-    )
+    return strides
+
+
+def non_item_offsets(
+    cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]
+) -> tuple[dict[str, str], list[str]]:
+    """The strides of a cursor's dims, and how far from the array's start the matrix begins that its blocks are
+    of: by the dims that it has no axis over.
+    """
+    item = cursor.result.type
+    assert isinstance(item, kernel.CursorType)
+    strides = dim_strides(cursor, array, dims)
+    offsets: list[str] = []
+    for dim, stride in strides.items():
+        if dim not in item.dims and (offset := _offset(cursor, dim, item.dims, dims)) is not None:
+            offsets.append(_times(offset, stride))
+    return strides, offsets
+
+
+def item_offset(cursor: kernel.CursorOp, name: str, dims: Mapping[str, Dim]) -> str:
+    """The first element of a block along one of its dims."""
+    return _offset(cursor, name, (name,), dims) or "0"
+
+
+def _times(offset: str, stride: str) -> str:
+    return offset if stride == "1" else f"(long long){offset} * {stride}"
 
 
 def _offset(cursor: kernel.CursorOp, name: str, item: Sequence[str], dims: Mapping[str, Dim]) -> str | None:
@@ -271,3 +312,18 @@ def dims_of(value: SSAValue) -> tuple[str, ...]:
     """The dims of the axes of a tile or a cursor."""
     assert isinstance(value.type, kernel.TileType | kernel.CursorType)
     return value.type.dims
+
+
+def product_text(lengths: Iterable[Iterable[str]]) -> str:
+    """A product of extents; numbers are multiplied."""
+    constant, factors = 1, list[str]()
+    for axis in lengths:
+        for factor in axis:
+            if factor.isdecimal():
+                constant *= int(factor)
+            else:
+                factors.append(factor)
+    if not factors:
+        return str(constant)
+    known = [str(constant)] if constant != 1 else []
+    return f"(long long){' * '.join([*factors, *known])}" if len(factors) + len(known) > 1 else factors[0]

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
-from ...dialects.kernel import Space
-from ...passes.kernel_place_cuda.general import lane_padding, tile_bytes, tile_shape
-from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, THREADS_ATTRIBUTE, integer
+from ...passes.kernel_place_cuda.options import ROWS_ATTRIBUTE, STAGES_ATTRIBUTE, THREADS_ATTRIBUTE, integer
 from ..emit_cpp.names import Names
 from ..source_text import comment_text, location_comment, mangle
-from .barriers import Place, barriers_of
-from .geometry import (
-    Array,
-    Dim,
-    Length,
-    Size,
-    Window,
-    block_length,
-    buffer_lengths,
-    length_text,
-    name_dims,
-    tile_type,
-    window_of,
-)
+from .barriers import barriers_of
+from .fragments import Fragments
+from .geometry import Array, Dim, Size, Window, name_dims, product_text, window_of
+from .memory import Memory, is_async, is_fetched_ahead
 from .names import cuda_names
-from .scalars import element_bytes, storage_type
-from .statements import Statements, Tile
+from .scalars import storage_type
+from .staging import fetch_lines, window_vector
+from .statements import Statements
 
 
 def entry_name(kernel_name: str, part: int = 0) -> str:
@@ -86,10 +75,15 @@ class KernelEmitter:
     names: Names = field(default_factory=cuda_names)
     dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
-    tiles: dict[SSAValue, Tile] = field(default_factory=dict[SSAValue, Tile])
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
-    scratch: list[Size] = field(default_factory=list[Size])
-    shared_bytes: int = 0
+    memory: Memory = field(init=False)
+    statements: Statements = field(init=False)
+    fragments: Fragments | None = None
+    waits: set[Operation] = field(default_factory=set[Operation])
+    ends: dict[str, str] = field(default_factory=dict[str, str])
+    """Where loops that are around end, of those that end before their dim does."""
+    under_way: bool = False
+    """Whether copies to shared memory may be under way that nobody has waited for."""
 
     @property
     def threads(self) -> int:
@@ -109,10 +103,10 @@ class KernelEmitter:
         return CudaKernel(
             self.entry,
             self.threads,
-            self.shared_bytes,
+            self.memory.shared_bytes,
             self.parallel.dim_names,
             self._declared,
-            tuple(self.scratch),
+            tuple(self.memory.scratch),
             not self.dense,
         )
 
@@ -123,14 +117,22 @@ class KernelEmitter:
     def source(self) -> str:
         """The function, as CUDA C++ text. Raises OpError for what a GPU kernel cannot do."""
         threads = self.threads
-        self.dims = name_dims(self.names, self._declared)
+        self.dims = name_dims(self.names, self._declared, self.parallel)
         parameters = self._parameters()
-        tiles = self._tiles()
+        self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays)
+        tiles = self.memory.lines()
         body = self._positions()
-        statements = Statements(self.tiles, self.windows, self.dims, self.names, threads)
-        waits = barriers_of(self.parallel.body.block.ops, self._place)
-        body += self._body(self.parallel.body.block.ops, statements, waits)
-        if self.scratch:
+        self.statements = Statements(self.memory.tiles, self.windows, self.dims, self.names, threads)
+        warp_rows = integer(self.parallel, ROWS_ATTRIBUTE)
+        if warp_rows is not None:
+            self.fragments = self._fragments(warp_rows)
+            body.insert(0, f"constexpr int ROWS = {warp_rows};  // of each tile, in the registers of a warp")
+            body.insert(1, "const int row0 = bb::warp_id() * ROWS;")
+        self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
+        body += self._body(self.parallel.body.block.ops)
+        if warp_rows is not None:
+            tiles.insert(0, body.pop(0))
+        if self.memory.scratch:
             parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
             tiles.insert(
                 0, "unsigned char* const own_scratch = scratch + (long long)blockIdx.x * scratch_bytes;"
@@ -215,93 +217,7 @@ class KernelEmitter:
                         for name in cursor.axis_dims[axis]
                     ]
                 )
-        return [_product(lengths[axis + 1 :]) for axis in range(len(lengths))]
-
-    # Memory
-
-    def _tiles(self) -> list[str]:
-        """The lines that say where tiles and buffers lie."""
-        lines: list[str] = []
-        for op in self.parallel.walk():
-            if isinstance(op, kernel.TileOp) and op.result.uses:
-                lines += self._tile(op)
-            elif isinstance(op, kernel.BufferOp):
-                lines += self._buffer(op)
-        return lines
-
-    def _tile(self, op: kernel.TileOp) -> list[str]:
-        type = tile_type(op.result)
-        element = storage_type(type.element_type)
-        width = element_bytes(type.element_type)
-        outer, lane = tile_shape(type)
-        lengths: list[Length] = [
-            block_length(name, self._declared) for name in (outer, lane) if name is not None
-        ]
-        stride = ""
-        name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at")
-        lines: list[str] = []
-        if len(lengths) == 2:
-            stride = f"{name}_ld"
-            if isinstance(lengths[1], int):
-                lengths[1] = lane_padding(lengths[1], width)
-                lines.append(f"constexpr int {stride} = {lengths[1]};")
-            else:
-                lines.append(f"const int {stride} = {length_text(lengths[1], self.dims)};")
-        what = f"[{', '.join(comment_text(dim) for dim in type.dims)}]"
-        if type.rows_in_lanes:
-            what += ", rows contiguous"
-        if type.space.data is Space.Shared:
-            offset = integer(op, OFFSET_ATTRIBUTE)
-            size = tile_bytes(op.result, self._declared)
-            if offset is None or size is None:
-                raise OpError(op, "is in shared memory, but has no offset there or no known size")
-            self.shared_bytes = max(self.shared_bytes, offset + -(-size // 16) * 16)
-            where = f"bb_shared + {offset}"
-        elif type.space.data is Space.Scratch:
-            where = f"own_scratch + {self._far(name, Size((*lengths, width)), lines)}"
-            what += ", in global memory"
-        else:
-            raise OpError(op, "is in registers, where the threads of a block would have to share it out")
-        lines.append(f"{element}* const {name} = ({element}*)({where});  // {what}")
-        self.tiles[op.result] = Tile(name, stride, type)
-        return lines
-
-    def _far(self, name: str, size: Size, lines: list[str]) -> str:
-        """Room in the block's own global memory; gives the offset."""
-        previous = f"{self._far_end}" if self.scratch else "0"
-        self.scratch.append(size)
-        lines.append(f"const long long {name}_at = {previous};")
-        self._far_end = f"{name}_at + {size.text(self.dims)}"
-        return f"{name}_at"
-
-    _far_end: str = "0"
-
-    def _buffer(self, op: kernel.BufferOp) -> list[str]:
-        type = op.result.type
-        assert isinstance(type, kernel.ArrayType)
-        lengths = buffer_lengths(op, self._declared)
-        name = self.names.claim(op.result.name_hint or "list", "_at")
-        texts = [length_text(length, self.dims) for length in lengths]
-        strides = tuple(_product([[text] for text in texts[axis + 1 :]]) for axis in range(len(texts)))
-        lines: list[str] = []
-        element = storage_type(type.element_type)
-        offset = self._far(name, Size((*lengths, element_bytes(type.element_type))), lines)
-        axes = ", ".join(comment_text(dim) for dim in op.axis_dims)
-        lines.append(f"{element}* const {name} = ({element}*)(own_scratch + {offset});  // list [{axes}]")
-        self.arrays[op.result] = Array(name, strides)
-        return lines
-
-    def _place(self, value: SSAValue) -> Place | None:
-        """Where a tile or the array of a cursor lies."""
-        if isinstance(value.owner, kernel.CursorOp):
-            array = value.owner.array
-            return None if kernel.is_input(array) else (array, 0, 1)
-        type = tile_type(value)
-        offset = integer(value.owner, OFFSET_ATTRIBUTE) if isinstance(value.owner, Operation) else None
-        size = tile_bytes(value, self._declared)
-        if type.space.data is Space.Shared and offset is not None and size is not None:
-            return ("shared", offset, offset + size)
-        return (value, 0, 1)
+        return [product_text(lengths[axis + 1 :]) for axis in range(len(lengths))]
 
     # Code
 
@@ -324,39 +240,79 @@ class KernelEmitter:
             lines += dim.position()
         return lines
 
-    def _body(self, ops: Iterable[Operation], statements: Statements, waits: set[Operation]) -> list[str]:
+    def _fragments(self, warp_rows: int) -> Fragments:
+        held = self.memory.held
+        rows = next(iter({tile.type.dims[0] for tile in held.values()}), "")
+        return Fragments(
+            rows,
+            warp_rows * (self.threads // 32),
+            held,
+            self.memory.tiles,
+            self.memory.staged,
+            self.windows,
+            self.dims,
+            self.names,
+        )
+
+    def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []
         last = ""
         for op in ops:
-            written = self._statement(op, statements, waits)
+            if op in self.waits:
+                lines += self._wait()
+            written = self._statement(op)
             where = location_of(op)
             comment = (
                 ""
                 if where is None
                 else location_comment(f"{where.filename.data}:{where.line.data}:{where.column.data}")
             )
-            if op in waits:
-                lines.append("__syncthreads();")
             if written and comment and comment != last and not isinstance(op, kernel.ForOp):
                 lines.append(comment)
                 last = comment
             lines += written
         return lines
 
-    def _statement(self, op: Operation, statements: Statements, waits: set[Operation]) -> list[str]:
+    def _wait(self) -> list[str]:
+        """Wait for the other threads, and for all copies that are under way."""
+        waited = ["bb::cp_async_wait<0>();"] if self.under_way else []
+        self.under_way = False
+        return [*waited, "__syncthreads();"]
+
+    def _statement(self, op: Operation) -> list[str]:
         match op:
             case kernel.TileOp() | kernel.BufferOp():
                 return []
             case kernel.CursorOp():
+                if all(is_async(use.operation) for use in op.result.uses):
+                    return []
                 name = self.names.claim(op.result.name_hint or "block")
-                self.windows[op.result], lines = window_of(op, self.arrays[op.array], self.dims, name)
+                array = self.arrays[op.array]
+                window, lines = window_of(op, array, self.dims, name)
+                vector = window_vector(window, op, array, self.dims)
+                self.windows[op.result] = replace(window, vector=vector)
                 return lines
             case kernel.ForOp():
-                return self._for(op, statements, waits)
+                return self._for(op)
+            case kernel.LoadOp() if is_async(op):
+                if is_fetched_ahead(op):
+                    return []
+                self.under_way = True
+                name = self.memory.staged[op.target].name
+                return [f"// fetch {name}", *self._fetch(op, name), "bb::cp_async_commit();"]
             case _:
-                return statements.lines(op)
+                if self.fragments is not None and self.fragments.concerns(op):
+                    return self.fragments.lines(op)
+                return self.statements.lines(op)
 
-    def _for(self, op: kernel.ForOp, statements: Statements, waits: set[Operation]) -> list[str]:
+    def _fetch(self, op: kernel.LoadOp, to: str) -> list[str]:
+        """Copy the block at hand to a stage."""
+        cursor = op.source.owner
+        assert isinstance(cursor, kernel.CursorOp)
+        staged = self.memory.staged[op.target]
+        return fetch_lines(op, staged, to, self.arrays[cursor.array], self.dims, self.ends, self.threads)
+
+    def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
         count, trips = dim.number, dim.trips
         lines: list[str] = []
@@ -367,9 +323,14 @@ class KernelEmitter:
             if op.until_offset:
                 after += f" + {op.until_offset}"
             end = self.names.claim(f"{dim.extent}end")
+            self.ends[op.dim_names[0]] = end
             lines.append(f"const int {end} = min({dim.extent}, {after});  // the rest is masked")
             trips = end if dim.declared.is_batch else f"({end} + {dim.size} - 1) / {dim.size}"
-        inner = [*dim.position(end), *self._body(op.body.block.ops, statements, waits)]
+        if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
+            return [*lines, *self._pipeline(op, stages, trips, end)]
+        under_way = self.under_way
+        inner = [*dim.position(end), *self._body(op.body.block.ops)]
+        self.under_way |= under_way
         return [
             *lines,
             f"for (int {count} = 0; {count} < {trips}; {count}++) {{",
@@ -377,20 +338,55 @@ class KernelEmitter:
             "}",
         ]
 
-
-def _product(lengths: Iterable[Iterable[str]]) -> str:
-    """A product of extents; numbers are multiplied."""
-    constant, factors = 1, list[str]()
-    for axis in lengths:
-        for factor in axis:
-            if factor.isdecimal():
-                constant *= int(factor)
-            else:
-                factors.append(factor)
-    if not factors:
-        return str(constant)
-    known = [str(constant)] if constant != 1 else []
-    return f"(long long){' * '.join([*factors, *known])}" if len(factors) + len(known) > 1 else factors[0]
+    def _pipeline(self, op: kernel.ForOp, stages: int, trips: str, end: str | None) -> list[str]:
+        """A loop whose blocks are fetched while earlier ones are computed with."""
+        assert self.fragments is not None
+        dim = self.dims[op.dim_names[0]]
+        count = dim.number
+        if not trips.isidentifier():
+            name = self.names.claim(f"{dim.extent}trips")
+            lines = [f"const int {name} = {trips};"]
+            trips = name
+        else:
+            lines = []
+        fetch = self.names.claim(f"fetch_{dim.extent}")
+        stage = self.names.claim(f"{dim.extent}stage")
+        loads = [inner for inner in op.body.block.ops if is_fetched_ahead(inner)]
+        copies: list[str] = []
+        for load in loads:
+            assert isinstance(load, kernel.LoadOp)
+            copies += self._fetch(load, f"{self.memory.staged[load.target].name}[to]")
+        where = dim.position(end)[:1]
+        used = any(dim.start in line for line in copies)
+        start = [f"const int {dim.start} = {count} * {dim.size};"] if where and used else []
+        lines += [
+            f"auto {fetch} = [&](int {count}, int to) {{",
+            *(f"  {line}" for line in [*start, *copies]),
+            "};",
+        ]
+        for number in range(stages - 1):
+            lines += [f"if ({number} < {trips}) {fetch}({number}, {number});", "bb::cp_async_commit();"]
+        under_way = self.under_way
+        self.under_way = False
+        for load in loads:
+            self.fragments.stages[load.operands[0]] = stage
+        inner = [
+            f"bb::cp_async_wait<{stages - 2}>();",
+            "__syncthreads();  // this block is there, and the one before is done with",
+            f"if ({count} + {stages - 1} < {trips}) "
+            f"{fetch}({count} + {stages - 1}, ({stage} + {stages - 1}) % {stages});",
+            "bb::cp_async_commit();",
+            *dim.position(end),
+            *self._body(op.body.block.ops),
+        ]
+        self.under_way |= under_way
+        return [
+            *lines,
+            f"for (int {count} = 0, {stage} = 0; {count} < {trips}; "
+            f"{count}++, {stage} = bb::next_stage<{stages}>({stage})) {{",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
 
 
 def _parameter_lines(parameters: list[str]) -> list[str]:

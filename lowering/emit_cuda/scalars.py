@@ -122,9 +122,30 @@ def number(value: float, type: Attribute) -> str:
     return repr(float(value)) if double else f"{float(value)!r}f"
 
 
-def expression(op: Operation, operands: Sequence[str]) -> str:
-    """The value of a scalar operation; `operands` are names. Raises OpError for one without a form."""
+_FAST: dict[type[Operation], str] = {
+    arith.MaximumfOp: "max",
+    arith.MinimumfOp: "min",
+    arith.MaxnumfOp: "max",
+    arith.MinnumfOp: "min",
+    arith.DivfOp: "fast::div",
+    math.ExpOp: "fast::exp",
+    math.Exp2Op: "fast::exp2",
+    math.LogOp: "fast::log",
+    math.Log2Op: "fast::log2",
+    math.SqrtOp: "fast::sqrt",
+    math.RsqrtOp: "fast::rsqrt",
+    math.TanhOp: "fast::tanh",
+}
+"""What approximate units do, exactly enough for operands of 16 bits."""
+
+
+def expression(op: Operation, operands: Sequence[str], *, fast: bool = False) -> str:
+    """The value of a scalar operation; `operands` are names. With `fast`, by approximate units where a GPU has
+    them. Raises OpError for one without a form.
+    """
     kind = type(op)
+    if fast and kind in _FAST and value_type(op.results[0].type) == "float":
+        return f"bb::{_FAST[kind]}({', '.join(operands)})"
     if kind in _INFIX:
         return f"{operands[0]} {_INFIX[kind]} {operands[1]}"
     if kind in _WRAPPING:
@@ -191,7 +212,9 @@ def _converted(op: Operation, operands: Sequence[str]) -> str:
     value = f"-(int){operands[0]}" if signed else operands[0]
     own = value_type(op.results[0].type)
     narrow = isinstance(op.results[0].type, Float16Type | BFloat16Type)
-    return f"bb::scalar::rounded<{storage_type(op.results[0].type)}>({value})" if narrow else f"({own}){value}"
+    return (
+        f"bb::scalar::rounded<{storage_type(op.results[0].type)}>({value})" if narrow else f"({own}){value}"
+    )
 
 
 def _truncated(op: Operation, operands: Sequence[str]) -> str:

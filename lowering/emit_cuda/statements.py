@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Operation, SSAValue
 
@@ -23,7 +24,11 @@ _REDUCED = {
     Output.Max: "bb::scalar::max_nan({value}, {total})",
     Output.Min: "bb::scalar::min_nan({value}, {total})",
 }
-_FUNCTIONS = {Output.Sum: "bb::scalar::sum_of()", Output.Max: "bb::scalar::max_of()", Output.Min: "bb::scalar::min_of()"}
+_FUNCTIONS = {
+    Output.Sum: "bb::scalar::sum_of()",
+    Output.Max: "bb::scalar::max_of()",
+    Output.Min: "bb::scalar::min_of()",
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,15 @@ class Tile:
             return f"{self.pointer}[{row}]"
         outer, lane = (col, row) if self.type.rows_in_lanes else (row, col)
         return f"{self.pointer}[{outer} * {self.stride} + {lane}]"
+
+
+@dataclass(frozen=True)
+class SwizzledTile(Tile):
+    """A swizzled tile in shared memory, which knows itself where its elements lie."""
+
+    def element(self, row: str, col: str) -> str:
+        outer, lane = (col, row) if self.type.rows_in_lanes else (row, col)
+        return f"{self.pointer}({outer}, {lane})"
 
 
 @dataclass
@@ -200,7 +214,11 @@ def _converted(text: str, to: kernel.TileType, element: object) -> str:
 
 
 def _converted_to(text: str, to: str, source: kernel.TileType) -> str:
-    return text if storage_type(source.element_type) == to else f"bb::scalar::as<{to}>(bb::scalar::value({text}))"
+    return (
+        text
+        if storage_type(source.element_type) == to
+        else f"bb::scalar::as<{to}>(bb::scalar::value({text}))"
+    )
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
@@ -324,6 +342,9 @@ class _Sweep:
             if not op.results or not op.results[0].uses:
                 continue
             result = op.results[0]
+            if isinstance(op, arith.ConstantOp):
+                self._values[result] = expression(op, ())
+                continue
             if isinstance(op, kernel.QuantityOp):
                 value = self._quantity(op)
             else:

@@ -95,6 +95,14 @@ struct min_of {
   template <class T>
   BB_DEVICE T operator()(T a, T b) const { return min_nan(a, b); }
 };
+// Words for a lambda that is written once and compiled twice: with what a block at an edge needs, and without.
+struct yes {
+  static constexpr bool value = true;
+};
+struct no {
+  static constexpr bool value = false;
+};
+
 // All lanes of a warp get what their 32 values reduce to.
 template <class T, class F>
 BB_DEVICE T reduce_warp(T x, F f) {
