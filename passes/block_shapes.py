@@ -164,7 +164,13 @@ def _shaped(
         return dim
     if device == "gpu":
         return gpu_shape(
-            name, dims, roles.rows, roles.chained, roles.causal_columns, sweeps_rows=roles.sweeps_rows
+            name,
+            dims,
+            roles.rows,
+            roles.chained,
+            roles.causal_columns,
+            roles.columns,
+            sweeps_rows=roles.sweeps_rows,
         )
     extent, longest = dim.static_extent, COLUMNS
     if name in roles.causal_rows:
@@ -264,6 +270,8 @@ class _Roles:
     """Rows of contractions all of which a causal mask cuts short."""
     causal_columns: frozenset[str]
     """What is masked from some index of those rows on."""
+    columns: frozenset[str]
+    """Columns of contractions' results that nothing is summed over."""
     sweeps_rows: bool
     """Whether the program contracts nothing, and reduces nothing but rows."""
 
@@ -310,6 +318,7 @@ class _Roles:
             frozenset(summed - columns - rows - shared),
             frozenset(causal.values()),
             frozenset(causal),
+            frozenset(columns - chained - rows),
             bool(rows) and not contractions and not rows & reduced,
         )
 

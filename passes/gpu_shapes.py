@@ -32,10 +32,11 @@ def gpu_shape(
     rows: Collection[str],
     chained: Collection[str],
     looped: Collection[str],
+    columns: Collection[str],
     *,
     sweeps_rows: bool,
 ) -> block.DimAttr:
-    """The dim with a block size, by its part in results (`rows`) and contractions (`chained`).
+    """The dim with a block size, by its part in results (`rows`, `columns`) and contractions (`chained`).
 
     Dims in `looped` are cut by a mask, so that a loop over their blocks ends early: they are never whole.
     """
@@ -55,7 +56,7 @@ def gpu_shape(
         return whole
     if extent is not None and extent <= WHOLE:
         return whole
-    return dim.with_block_size(DEPTH)
+    return dim.with_block_size(WHOLE if name in columns else DEPTH)
 
 
 def _widest(dims: Mapping[str, block.DimAttr], rows: Collection[str], chained: Collection[str]) -> int:

@@ -20,7 +20,7 @@ from .memory import Memory, is_async, is_fetched_ahead
 from .names import cuda_names
 from .scalars import storage_type
 from .staging import fetch_lines, window_vector
-from .statements import Statements
+from .statements import Statements, SwizzledTile
 
 
 def entry_name(kernel_name: str, part: int = 0) -> str:
@@ -369,7 +369,10 @@ class KernelEmitter:
         under_way = self.under_way
         self.under_way = False
         for load in loads:
-            self.fragments.stages[load.operands[0]] = stage
+            tile = load.operands[0]
+            self.fragments.stages[tile] = stage
+            staged = self.memory.staged[tile]
+            self.memory.tiles[tile] = SwizzledTile(f"{staged.name}[{stage}]", "", staged.type)
         inner = [
             f"bb::cp_async_wait<{stages - 2}>();",
             "__syncthreads();  // this block is there, and the one before is done with",
