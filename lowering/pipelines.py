@@ -212,7 +212,7 @@ PIPELINES: dict[str, str] = {
     "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cuda": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,"
     "block-shapes{device=gpu},"
-    "block-fuse,block-stabilize,block-fuse-elementwise,block-to-kernel{lanes=cols},"
+    "block-fuse{snapshot=same-work},block-stabilize,block-fuse-elementwise,block-to-kernel{lanes=cols},"
     "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-place-cuda",
 }
 """The default pipelines, from arrays to kernels: one for each target, and what fusion is compared with."""
