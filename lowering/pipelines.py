@@ -170,6 +170,12 @@ def _kernel_in_place() -> type[ModulePass]:
     return KernelInPlacePass
 
 
+def _kernel_place_cuda() -> type[ModulePass]:
+    from ..passes.kernel_place_cuda import KernelPlaceCudaPass
+
+    return KernelPlaceCudaPass
+
+
 ALL_PASSES: dict[str, PassFactory] = {
     "array-decompose": _array_decompose,
     "array-inline-indices": _array_inline_indices,
@@ -194,6 +200,7 @@ ALL_PASSES: dict[str, PassFactory] = {
     "kernel-scale-operands": _kernel_scale_operands,
     "kernel-pack-constants": _kernel_pack_constants,
     "kernel-in-place": _kernel_in_place,
+    "kernel-place-cuda": _kernel_place_cuda,
 }
 """Every known pass; a factory imports its pass's module when called."""
 
@@ -203,11 +210,16 @@ PIPELINES: dict[str, str] = {
     "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
     "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
+    "cuda": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,"
+    "block-shapes{device=gpu},"
+    "block-fuse{snapshot=same-work},block-stabilize,block-fuse-elementwise,block-to-kernel{lanes=cols},"
+    "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-place-cuda",
 }
 """The default pipelines, from arrays to kernels: one for each target, and what fusion is compared with."""
 
 _PIPELINE_SUMMARIES = {
     "cpu": "From arrays to kernels for the CPU: fused, numerically stable, with block sizes.",
+    "cuda": "From arrays to kernels for NVIDIA's GPUs: fused, numerically stable, their tiles placed.",
     "cpu-unfused": "The same without fusion: every operator a kernel of its own.",
 }
 

@@ -39,6 +39,7 @@ from ..dialects import block
 from ..dialects.block import Blocking
 from ..dialects.diagnostics import OpError, did_you_mean
 from .causal import masked_later
+from .gpu_shapes import gpu_shape
 from .output import os_reason, print_text
 from .programs import block_programs
 from .ranges import largest_extents
@@ -54,6 +55,7 @@ MANY_COLUMNS = 4096
 ROW_ELEMENTS = 4096
 LONGEST_ROW = 16384
 WHOLE = "whole"
+DEVICES = ("cpu", "gpu")
 VECTOR = 16
 """Rows that are computed together, whether they exist or not."""
 TEAMS = (2, 4)
@@ -67,7 +69,7 @@ class BlockShapesPass(ModulePass):
     A size that a program declares stays, unless it is named. Dims of extent `?` are cut into blocks as well.
     `target=NAME` takes, of all legal sizes, those at which the program as it stands costs least on a machine,
     by the model of `block-cost`: it belongs behind `block-fuse`. `report=true` shows them, as comments, and
-    how many were considered.
+    how many were considered. `device=gpu` chooses sizes for the tiles of a GPU's thread blocks.
     """
 
     name = "block-shapes"
@@ -77,8 +79,11 @@ class BlockShapesPass(ModulePass):
     sizes: tuple[str, ...] = ()
     target: str | None = None
     report: bool = False
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise ValueError(f"option 'device' must be {' or '.join(DEVICES)}, got {self.device!r}")
         if self.report and self.target is None:
             raise ValueError("option 'report' belongs to option 'target', which is not given")
         for size in self.sizes:
@@ -94,7 +99,7 @@ class BlockShapesPass(ModulePass):
             dims = block.parse_dims(function.attributes[block.DIMS])
             known |= dict.fromkeys(dims)
             if self.target is None:
-                chosen = choose_shapes(function, dims, wanted)
+                chosen = choose_shapes(function, dims, wanted, self.device)
             else:
                 chosen = self._by_model(function, dims, wanted, self.target)
             function.attributes[block.DIMS] = block.dims_attr(chosen)
@@ -132,7 +137,10 @@ class BlockShapesPass(ModulePass):
 
 
 def choose_shapes(
-    function: FuncOp, dims: Mapping[str, block.DimAttr], wanted: Mapping[str, str]
+    function: FuncOp,
+    dims: Mapping[str, block.DimAttr],
+    wanted: Mapping[str, str],
+    device: str = "cpu",
 ) -> dict[str, block.DimAttr]:
     """The dims of a block program with their sizes. `wanted` maps names to sizes, or to `whole`.
 
@@ -142,7 +150,7 @@ def choose_shapes(
     likely = largest_extents(function, dims)
     found: dict[str, block.DimAttr] = {}
     for name, dim in dims.items():
-        chosen = _shaped(function, name, dims if name in wanted else likely, wanted.get(name), roles)
+        chosen = _shaped(function, name, dims if name in wanted else likely, wanted.get(name), roles, device)
         found[name] = chosen if name in wanted or likely[name] == dim else _of_unknown(dim, chosen)
     return found
 
@@ -156,13 +164,28 @@ def _of_unknown(dim: block.DimAttr, likely: block.DimAttr) -> block.DimAttr:
 
 
 def _shaped(
-    function: FuncOp, name: str, dims: Mapping[str, block.DimAttr], wanted: str | None, roles: _Roles
+    function: FuncOp,
+    name: str,
+    dims: Mapping[str, block.DimAttr],
+    wanted: str | None,
+    roles: _Roles,
+    device: str,
 ) -> block.DimAttr:
     dim = dims[name]
     if wanted is not None:
         return _wanted(function, name, dim, wanted)
     if dim.is_batch or dim.block_size is not None or dim.is_whole:
         return dim
+    if device == "gpu":
+        return gpu_shape(
+            name,
+            dims,
+            roles.rows,
+            roles.chained,
+            roles.causal_columns,
+            roles.columns,
+            sweeps_rows=roles.sweeps_rows,
+        )
     extent, longest = dim.static_extent, COLUMNS
     if name in roles.causal_rows:
         return dim.with_block_size(CAUSAL_ROWS)
@@ -261,6 +284,8 @@ class _Roles:
     """Rows of contractions all of which a causal mask cuts short."""
     causal_columns: frozenset[str]
     """What is masked from some index of those rows on."""
+    columns: frozenset[str]
+    """Columns of contractions' results that nothing is summed over."""
     sweeps_rows: bool
     """Whether the program contracts nothing, and reduces nothing but rows."""
 
@@ -307,6 +332,7 @@ class _Roles:
             frozenset(summed - columns - rows - shared),
             frozenset(causal.values()),
             frozenset(causal),
+            frozenset(columns - chained - rows),
             bool(rows) and not contractions and not rows & reduced,
         )
 

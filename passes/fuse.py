@@ -41,13 +41,19 @@ SNAPSHOT = "bb.snapshot"
 cost.
 """
 
+WORDS = ("last", "best-traffic", "same-work", "all")
+"""What the option `snapshot` takes beside a number."""
+MORE_WORK = 1.05
+"""How many times the flops of the first snapshot one of the same work may take."""
+
 
 @dataclass(frozen=True)
 class BlockFusePass(ModulePass):
     """Fuse the maps of block programs by the laws of fusion.
 
-    `snapshot`: `last` (the most fused), `best-traffic` (the fewest modelled bytes), a number (0 is the
-    first), or `all` (each as a function of its own). `whole`: dims that are to be one block. `extend=false`
+    `snapshot`: `last` (the most fused), `best-traffic` (the fewest modelled bytes), `same-work` (the most
+    fused that computes at most a twentieth more than the first), a number (0 is the first), or `all` (each as a
+    function of its own). `whole`: dims that are to be one block. `extend=false`
     stops at the first snapshot. `budget`: how many snapshots the search may find. `trace`: a file for the
     trace, as JSON lines; `programs=true` puts the pseudo-code of the program after every step into it.
     `rules`: user rules to try with the laws. `check=true` asserts the termination measure.
@@ -65,9 +71,9 @@ class BlockFusePass(ModulePass):
     check: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.snapshot, str) and self.snapshot not in ("last", "best-traffic", "all"):
+        if isinstance(self.snapshot, str) and self.snapshot not in WORDS:
             raise ValueError(
-                f"option 'snapshot' must be last, best-traffic, all or a number, got {self.snapshot!r}"
+                f"option 'snapshot' must be {', '.join(WORDS)} or a number, got {self.snapshot!r}"
             )
         if isinstance(self.snapshot, int) and self.snapshot < 0:
             raise ValueError(f"option 'snapshot' must not be negative, got {self.snapshot}")
@@ -159,7 +165,7 @@ class BlockFusePass(ModulePass):
         if not self.extend:
             return [first]
         chain = explorer.chain(first)
-        return chain if self.snapshot == "last" else explorer.with_others(chain, self.budget)
+        return chain if self.snapshot in ("last", "same-work") else explorer.with_others(chain, self.budget)
 
     def _choose(self, function: FuncOp, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
         match self.snapshot:
@@ -167,6 +173,9 @@ class BlockFusePass(ModulePass):
                 return list(snapshots)
             case "last":
                 return [snapshots[-1]]
+            case "same-work":
+                most = MORE_WORK * snapshots[0].cost[1]
+                return [next(each for each in reversed(snapshots) if each.cost[1] <= most)]
             case "best-traffic":
                 return [min(snapshots, key=lambda snapshot: snapshot.cost)]
             case _:

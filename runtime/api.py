@@ -16,16 +16,14 @@ from .inputs import random_inputs as random_inputs_of
 from .interpreter import InputError, interpret, select_function
 from .scalar_semantics import Array
 
-TARGETS: dict[str, bool] = {"interpreter": True, "cpu": True, "cuda": False, "emulator": False}
-"""The targets of the design, and whether this version can run them."""
+TARGETS: tuple[str, ...] = ("interpreter", "cpu", "cuda", "emulator")
+"""What programs run on."""
 
 
 def check_target(target: str) -> None:
-    """Raise InputError unless programs can run on the target."""
-    if not TARGETS.get(target, False):
-        ready = ", ".join(name for name, built in TARGETS.items() if built)
-        what = "is not built yet" if target in TARGETS else "is unknown"
-        raise InputError(f"target '{target}' {what}; this version runs programs on: {ready}")
+    """Raise InputError for a target that there is not."""
+    if target not in TARGETS:
+        raise InputError(f"target '{target}' is unknown; programs run on: {', '.join(TARGETS)}")
 
 
 def run(
@@ -41,8 +39,8 @@ def run(
 ) -> Array | tuple[Array, ...]:
     """Run a function of a program on arrays; returns one array, or a tuple where there is not one result.
 
-    `target` is `interpreter`, which runs a program of arrays or blocks as it stands, or `cpu`, which compiles
-    it first; `bb.compile` gives what can be called again without that.
+    `target` is `interpreter`, which runs a program of arrays or blocks as it stands, or one that compiles it
+    first, `cpu`, `cuda` or `emulator`; `bb.compile` gives what can be called again without that.
 
     `module` is a program, its text, or the path of its file. `inputs` are arrays in the order of the
     arguments, or a mapping from their names; they are rounded to the arguments' dtypes. `entry` names the
@@ -57,7 +55,7 @@ def run(
     check_target(target)
     program = module if isinstance(module, ModuleOp) else parse(module)
     function = select_function(program, entry)
-    if target == "cpu":
+    if target != "interpreter":
         if float64:
             raise InputError("compiled code computes in the program's own types, not in float64")
         if block_sizes or default_block_size is not None:
@@ -65,7 +63,7 @@ def run(
                 "block sizes are for the interpreter: compiled code has those of the pass block-shapes, "
                 "as block-shapes{M=64} in the pipeline of bb.compile"
             )
-        return _run_on_cpu(program, function, inputs, callbacks)
+        return _run_compiled(program, function, inputs, target, callbacks)
     check_block_sizes([function], block_sizes or {})
     found = interpret(
         program,
@@ -79,16 +77,20 @@ def run(
     return found.results[0] if len(found.results) == 1 else tuple(found.results)
 
 
-def _run_on_cpu(
+def _run_compiled(
     program: ModuleOp,
     function: FuncOp,
     inputs: Sequence[object] | Mapping[str, object],
+    target: str,
     callbacks: Mapping[str, Callback] | None,
 ) -> Array | tuple[Array, ...]:
     from .executable import compile_program
 
-    arrays = ordered_inputs(function, inputs)
-    return compile_program(program, entry=function.sym_name.data, callbacks=callbacks)(*arrays)
+    executable = compile_program(program, target=target, entry=function.sym_name.data, callbacks=callbacks)
+    if target == "cuda":  # arrays on the device stay there
+        named = isinstance(inputs, Mapping)
+        return executable(**inputs) if named else executable(*inputs)
+    return executable(*ordered_inputs(function, inputs))
 
 
 def random_inputs(

@@ -130,12 +130,8 @@ def _evaluate(
             return [_reduce(op, arrays[0], float64)]
         case BroadcastOp():
             return [np.broadcast_to(arrays[0], _broadcast_extents(op, arrays, shape_of(op.result)))]
-        case TransposeOp():
-            return [np.transpose(arrays[0], op.perm.get_values())]
-        case ReshapeOp():
-            return [arrays[0].reshape(_reshape_extents(op, arrays[0].shape))]
-        case SliceOp():
-            return [_slice(op, arrays[0])]
+        case TransposeOp() | ReshapeOp() | SliceOp():
+            return [move_elements(op, arrays[0])]
         case ConcatOp():
             return [_concat(op, arrays)]
         case IotaOp():
@@ -214,6 +210,19 @@ def _reduce(op: ReduceOp, array: Array, float64: bool) -> Array:
     return np.min(array, axis=axes, keepdims=keepdims, initial=largest)
 
 
+def move_elements(op: TransposeOp | ReshapeOp | SliceOp, array: Any) -> Any:
+    """The result of an operation that computes nothing, for an array of numpy's or of a library like it: a
+    view where that library makes one. Raises InterpreterError.
+    """
+    match op:
+        case TransposeOp():
+            return array.transpose([int(axis) for axis in op.perm.get_values()])
+        case ReshapeOp():
+            return array.reshape(_reshape_extents(op, array.shape))
+        case SliceOp():
+            return _slice(op, array)
+
+
 def _reshape_extents(op: ReshapeOp, shape: Sequence[int]) -> list[int]:
     """The run-time extents of a reshape's result: each `?` from the elements of its group."""
     extents = list(shape_of(op.result))
@@ -232,7 +241,7 @@ def _reshape_extents(op: ReshapeOp, shape: Sequence[int]) -> list[int]:
     return extents
 
 
-def _slice(op: SliceOp, array: Array) -> Array:
+def _slice(op: SliceOp, array: Any) -> Any:
     window: list[slice] = []
     for axis, (offset, size) in enumerate(zip(op.offsets.get_values(), op.sizes.get_values(), strict=True)):
         extent = array.shape[axis]

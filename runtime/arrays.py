@@ -93,6 +93,14 @@ def view_of(value: object, label: str) -> ArrayView:
     )
 
 
+def device_view(value: object, label: str, *, stream: int) -> ArrayView:
+    """The view of an array on a GPU that has `__dlpack__`; see `read_dlpack`. Raises InputError."""
+    tensor = read_dlpack(cast(DLPackArray, value), label, stream=stream)
+    strides = _row_major(tensor.shape) if tensor.strides is None else tensor.strides
+    writable = not (tensor.read_only or tensor.copied)
+    return _aligned(label, tensor.address, tensor.shape, strides, tensor.dtype, writable, tensor.owner)
+
+
 def _of_numpy(array: Array, label: str) -> ArrayView:
     dtype = array.dtype
     if not dtype.isnative:
@@ -152,7 +160,11 @@ def input_view(value: object, label: str, dtype: np.dtype[Any], shape: Sequence[
     Two-byte elements without a type, which is how numpy saves bfloat16, count as bfloat16. Raises InputError
     where something does not fit or an extent is 0; see also `view_of`.
     """
-    view = view_of(_with_type(value, dtype), label)
+    return check_input(view_of(_with_type(value, dtype), label), label, dtype, shape)
+
+
+def check_input(view: ArrayView, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
+    """The view, if it is one of an argument of that dtype and those extents. Raises InputError."""
     if view.dtype != dtype:
         raise InputError(f"{label} has dtype {view.dtype}, expected {dtype}")
     if view.shape == shape and 0 not in shape:

@@ -18,8 +18,13 @@ from .scalar_semantics import BFLOAT16
 CPU_DEVICES = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}
 """Device types whose memory the CPU reads at the address given."""
 
+GPU_DEVICES = {2: "CUDA", 13: "CUDA managed memory"}
+"""Device types whose memory a kernel of an NVIDIA GPU reads at the address given."""
+
 _OTHER_DEVICES = {
+    1: "CPU",
     2: "CUDA",
+    3: "CUDA host",
     4: "OpenCL",
     7: "Vulkan",
     8: "Metal",
@@ -107,21 +112,24 @@ class DLPackTensor:
     owner: object
 
 
-def read_dlpack(value: DLPackArray, label: str) -> DLPackTensor:
-    """The tensor that an object offers by DLPack, in the memory that it has.
+def read_dlpack(value: DLPackArray, label: str, *, stream: int | None = None) -> DLPackTensor:
+    """The tensor that an object offers by DLPack, in the memory that it has: the CPU's, or with a stream (its
+    address, or DLPack's number for a default stream) a GPU's, ready for what is launched to that stream.
 
-    Raises InputError, naming `label`, for another device than the CPU, for an element type that numpy and
-    ml_dtypes do not have, and where the object refuses (a torch tensor that requires gradients does).
+    Raises InputError, naming `label`, for another device, for an element type that numpy and ml_dtypes do not
+    have, and where the object refuses (a torch tensor that requires gradients does).
     """
+    devices, place = (CPU_DEVICES, "in the CPU's memory") if stream is None else (GPU_DEVICES, "on the GPU")
+    options: dict[str, Any] = {} if stream is None else {"stream": stream}
     try:
         device, _ = value.__dlpack_device__()
-        if device not in CPU_DEVICES:
+        if device not in devices:
             name = _OTHER_DEVICES.get(device, f"DLPack device type {int(device)}")
-            raise InputError(f"{label} is on another device ({name}), expected an array in the CPU's memory")
+            raise InputError(f"{label} is on another device ({name}), expected an array {place}")
         try:
-            capsule = value.__dlpack__(max_version=(_MAJOR_VERSION, 0))
+            capsule = value.__dlpack__(max_version=(_MAJOR_VERSION, 0), **options)
         except TypeError:  # from before DLPack 1.0
-            capsule = value.__dlpack__()
+            capsule = value.__dlpack__(**options)
     except InputError:
         raise
     except Exception as error:  # whatever the other library raises

@@ -1,8 +1,7 @@
-"""Programs compiled for the CPU, to call with arrays."""
+"""Compiled programs, to call with arrays."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,36 +12,30 @@ from typing import cast, overload
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects import kernel
 from ..lowering.fusion_records import run_with_records
 from ..lowering.programs import parse
 from ..passes.trace import Record
 from ..passes.traffic_report import FunctionTraffic, traffic_of_module
-from .array_interpreter import Callback, evaluate_array_op
-from .arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
-from .call_plan import CallPlans, Launched, Notes, result_array
+from .array_interpreter import Callback
+from .array_memory import ArrayMemory
+from .arrays import ArrayView, refuse_overlap
+from .call_plan import CallPlans, Notes
 from .constants import declare_constants, declared_constants
+from .cuda_library import CudaLibrary
 from .inputs import arguments_of
 from .interpreter import InputError, public_functions, select_function
-from .kernel_library import DEFAULT_OPTIONS, CompileOptions, KernelLibrary
+from .kernel_library import KernelLibrary
 from .launch_plan import Extents, Launch, Plan, plan_of
+from .lowered_program import DEFAULT_OPTIONS, CompileOptions, CudaOptions
 from .machine_description import register_this_machine
-from .memory import allocate, allocate_on_large_pages
 from .profile import Profile, profile_of
 from .ranged import RangedExecutable, Ranges, compile_ranges
 from .scalar_semantics import Array, numpy_dtype
+from .targets import COMPILED, library_of, memory_of
 from .threads import thread_count
 from .tuning.choosing import Request, choice_for
 
-Index = ctypes.c_int64
-
 register_this_machine()
-
-
-class _ArrayStruct(ctypes.Structure):
-    """`bb::Array` of the tile library."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("strides", ctypes.POINTER(Index))]
 
 
 class Executable:
@@ -60,7 +53,7 @@ class Executable:
         program: ModuleOp,
         options: CompileOptions = DEFAULT_OPTIONS,
         callbacks: Mapping[str, Callback] | None = None,
-        library: KernelLibrary | None = None,
+        library: KernelLibrary | CudaLibrary | None = None,
     ):
         """Compile a function of a program of any level, or take it from a library that has been compiled.
 
@@ -69,7 +62,10 @@ class Executable:
         self._text = str(program)
         self._options = options
         self._callbacks = dict(callbacks or {})
-        self.library = KernelLibrary(program, options) if library is None else library
+        self.library: KernelLibrary | CudaLibrary = (
+            library_of(program, options) if library is None else library
+        )
+        self.memory: ArrayMemory = memory_of(options)
         self.module = self.library.module
         """The program as kernels."""
         self.function = select_function(self.module, options.entry)
@@ -147,6 +143,12 @@ class Executable:
         """Run the program. Raises InputError for arrays that do not fit, and MemoryError."""
         return self._run(self._calls, self._given(arrays, named), {}, {}, out, threads)
 
+    def run_on_host_arrays(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run the program on copies of numpy arrays, and give copies of the results, wherever it runs."""
+        given = [self.memory.from_host(array) for array in arrays]
+        found = self(*given)
+        return [self.memory.as_host(each) for each in (found if isinstance(found, tuple) else (found,))]
+
     def prepare(self, *, threads: int | None = None, **constants: object) -> Prepared:
         """Bind arguments that are the same in every call, such as weights, by name.
 
@@ -191,10 +193,11 @@ class Executable:
         repeated = calls.call(arrays, out, threads)
         if repeated is not None:
             return repeated
-        inputs = self._views(given)
-        outputs = self._outputs(out)
-        call = _Call(self, {**bound, **inputs}, outputs, known, thread_count(threads))
-        results = call.run()
+        with self.memory.session(arrays):
+            inputs = self._views(given)
+            outputs = self._outputs(out)
+            call = _Call(self, {**bound, **inputs}, outputs, known, thread_count(threads))
+            results = call.run()
         calls.learn(arrays, out, list(inputs.values()), outputs, call.notes, self._plan.results)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -227,7 +230,7 @@ class Executable:
                 tensor = _tensor(argument.type)
                 dtype = numpy_dtype(tensor.element_type, False)
                 label = f"argument %{key} of '{self.function.sym_name.data}'"
-                views[argument] = input_view(given[key], label, dtype, tensor.get_shape())
+                views[argument] = self.memory.input(given[key], label, dtype, tensor.get_shape())
         return views
 
     def _outputs(self, out: object) -> list[ArrayView] | None:
@@ -241,7 +244,8 @@ class Executable:
         for number, (value, type) in enumerate(zip(given, types, strict=True)):
             tensor = _tensor(type)
             dtype = numpy_dtype(tensor.element_type, False)
-            views.append(output_view(value, f"result {number} of '{name}'", dtype, tensor.get_shape()))
+            label = f"result {number} of '{name}'"
+            views.append(self.memory.output(value, label, dtype, tensor.get_shape()))
         return views
 
 
@@ -289,17 +293,6 @@ def _tensor(type: Attribute) -> TensorType[Attribute]:
     if not isinstance(type, TensorType):
         raise InputError(f"only arrays can be given or taken, got the type {type}")
     return cast("TensorType[Attribute]", type)
-
-
-def _new_array(label: str, shape: Sequence[int], tensor: TensorType[Attribute]) -> ArrayView:
-    """A new array, in the layout of a tensor's type. Raises InputError where it is too large."""
-    dtype = numpy_dtype(tensor.element_type, False)
-    layout = tensor.encoding
-    if not isinstance(layout, kernel.PackedAttr):
-        return view_of(allocate(label, shape, dtype), label)
-    memory = allocate_on_large_pages(label, [layout.elements(shape)], dtype)
-    # Only kernels look into it, which know the layout.
-    return replace(view_of(memory, label), shape=tuple(shape), strides=(0,) * len(shape))
 
 
 @dataclass
@@ -384,7 +377,7 @@ class _Call:
             if value not in self.inputs:  # arguments have told their extents before
                 extents.learn(launch, position, values[value].shape)
         lengths = extents.of(launch)
-        launch.memory.check(lengths, self.threads)
+        self.executable.library.check(launch, lengths, self.threads)
         arrays = [values[value] for value in op.inputs]
         for number, result in enumerate(op.results_):
             shape = extents.shape(launch, number, lengths)
@@ -393,30 +386,17 @@ class _Call:
             if target is not None and list(target.shape) != shape:
                 raise InputError(f"{target.label} has shape {list(target.shape)}, expected {shape}")
             if target is None:
-                target = _new_array(label, shape, _tensor(result.type))
+                target = self.executable.memory.new(label, shape, _tensor(result.type))
             values[result] = target
             arrays.append(target)
-        strides = [(Index * max(1, len(view.strides)))(*view.strides) for view in arrays]
-        structs = (_ArrayStruct * max(1, len(arrays)))(
-            *(
-                _ArrayStruct(view.pointer, ctypes.cast(own, ctypes.POINTER(Index)))
-                for view, own in zip(arrays, strides, strict=True)
-            )
-        )
-        entry = self.executable.library.entries[launch.name]
-        self.notes.launched.append(
-            Launched(launch.name, entry, tuple(arrays), tuple(lengths), tuple(op.results_))
-        )
-        status = entry(structs, (Index * max(1, len(lengths)))(*lengths), self.threads)
-        if status:
-            raise MemoryError(f"'{launch.name}' needs more scratch memory than there is")
+        self.executable.library.launch(launch, arrays, lengths, self.threads, self.notes)
 
     def _evaluate(self, op: Operation, values: dict[SSAValue, ArrayView], *, copy: bool = False) -> None:
         callbacks = self.executable._callbacks  # pyright: ignore[reportPrivateUsage]
-        operands = [values[value].numpy() for value in op.operands]
-        results = evaluate_array_op(op, operands, callbacks=callbacks, copy=copy)
-        for value, array in zip(op.results, results, strict=True):
-            values[value] = view_of(array, f"%{value.name_hint or 'value'}")
+        operands = [values[value] for value in op.operands]
+        results = self.executable.memory.evaluate(op, operands, callbacks, copy)
+        for value, view in zip(op.results, results, strict=True):
+            values[value] = view
             self.notes.evaluated(op, [values[operand] for operand in op.operands], values[value])
             # It may be a view of an operand, or be read-only: as a result it is copied.
             self.given.append(values[value])
@@ -425,15 +405,15 @@ class _Call:
         """A result as an array of its own: what was an argument, or is in another place than wanted, is
         copied.
         """
+        memory = self.executable.memory
         wanted = None if self.outputs is None else self.outputs[index]
         if wanted is not None and wanted is not view:
-            wanted.numpy()[...] = view.numpy()
-            return result_array(wanted)
-        array = result_array(view)
+            memory.assign(wanted, view)
+            return memory.result(wanted)
         if wanted is not None or not any(view is other for other in self.given):
             self.given.append(view)
-            return array
-        return array.copy()
+            return memory.result(view)
+        return memory.copied(view)
 
 
 @overload
@@ -449,6 +429,7 @@ def compile_program(
     choose: str | None = None,
     tune: float | None = None,
     progress: bool | None = None,
+    cuda: CudaOptions | None = None,
     dims: None = None,
 ) -> Executable: ...
 @overload
@@ -464,6 +445,7 @@ def compile_program(
     choose: str | None = None,
     tune: float | None = None,
     progress: bool | None = None,
+    cuda: CudaOptions | None = None,
     dims: Ranges,
 ) -> RangedExecutable: ...
 def compile_program(
@@ -478,9 +460,10 @@ def compile_program(
     choose: str | None = None,
     tune: float | None = None,
     progress: bool | None = None,
+    cuda: CudaOptions | None = None,
     dims: Ranges | None = None,
 ) -> Executable | RangedExecutable:
-    """Compile a function of a program for a target; `bb.compile`.
+    """Compile a function of a program for a target, `cpu`, `cuda` or `emulator`; `bb.compile`.
 
     `module` is a program, its text, or the path of its file, at any level: arrays, blocks or kernels. `entry`
     names the function where there are several public ones. `pipeline` replaces the target's default passes,
@@ -488,7 +471,7 @@ def compile_program(
     the C++ is compiled for this process alone. `callbacks` are the functions that `array.custom` calls.
     `constants` names arguments that are the same in every call (as the attribute `bb.constant` on them does):
     what depends on them alone gets kernels of its own, which `Executable.prepare` runs once, and a call
-    without it every time.
+    without it every time. `cuda` says how kernels for a GPU are compiled, and run on the emulator.
 
     How the program is fused and cut into blocks is what was measured to be best for it on this machine, if
     that is in the user's cache; else `tune` measures for about so many seconds, and keeps what it finds there
@@ -499,24 +482,29 @@ def compile_program(
     compiled once for each, as is best there, and a call takes what was compiled for its extents. A range from
     few rows to many is cut in two. Each range is tuned by itself, at its largest extent.
 
-    Raises InputError (no such function or target), PipelineError (passes that are unknown, or that leave
-    something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and what the
-    passes and `parse` raise.
+    Raises InputError (no such function or target, no device), PipelineError (passes that are unknown, or that
+    leave something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and
+    what the passes and `parse` raise.
     """
-    if target != "cpu":
-        raise InputError(f"programs are compiled for the target cpu, not '{target}'")
+    if target not in COMPILED:
+        raise InputError(f"programs are compiled for the targets {', '.join(COMPILED)}, not for '{target}'")
     program = module if isinstance(module, ModuleOp) else parse(module)
     if constants:
         program = program.clone()
         declare_constants(select_function(program, entry), constants)
     if pipeline is not None and (tune is not None or choose is not None):
         raise InputError("tune and choose decide which passes run, so they have no meaning with a pipeline")
+    if target != "cpu" and (tune is not None or choose is not None):
+        raise InputError(f"tune and choose belong to the target cpu, not to {target}")
 
     def compiled(program: ModuleOp) -> Executable:
         choice = None
-        if pipeline is None:
+        if pipeline is None and target == "cpu":
             choice = choice_for(program, Request(entry, choose, tune, use_cache, progress, callbacks))
-        return Executable(program, CompileOptions(entry, pipeline, (), use_cache, choice=choice), callbacks)
+        options = CompileOptions(
+            entry, pipeline, (), use_cache, choice=choice, target=target, cuda=cuda or CudaOptions()
+        )
+        return Executable(program, options, callbacks)
 
     return compiled(program) if dims is None else compile_ranges(program, entry, dims, compiled)
 
@@ -528,16 +516,16 @@ def compile_all(
     sanitize: Sequence[str] = (),
     use_cache: bool = True,
     counting: bool = False,
+    target: str = "cpu",
+    cuda: CudaOptions | None = None,
 ) -> dict[str, Executable]:
     """Compile all public functions of a program into one library; the functions by name. See
     `compile_program`.
     """
     program = module if isinstance(module, ModuleOp) else parse(module)
-    library = KernelLibrary(program, CompileOptions(None, pipeline, tuple(sanitize), use_cache, counting))
+    options = CompileOptions(
+        None, pipeline, tuple(sanitize), use_cache, counting, target=target, cuda=cuda or CudaOptions()
+    )
+    library = library_of(program, options)
     names = [function.sym_name.data for function in public_functions(library.module)]
-    return {
-        name: Executable(
-            program, CompileOptions(name, pipeline, tuple(sanitize), use_cache, counting), library=library
-        )
-        for name in names
-    }
+    return {name: Executable(program, replace(options, entry=name), library=library) for name in names}

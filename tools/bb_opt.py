@@ -40,7 +40,11 @@ if TYPE_CHECKING:
     from .equivalence_check import EquivalenceCheck
     from .explanation import Explanation
 
-TARGETS: dict[str, str] = {"mlir": "the program as MLIR text", "cpp": "its kernels as C++"}
+TARGETS: dict[str, str] = {
+    "mlir": "the program as MLIR text",
+    "cpp": "its kernels as C++",
+    "cuda": "its kernels as CUDA C++",
+}
 """What ``-t`` can ask for."""
 
 SCRIPT_MODULE = "bb_loaded_script"
@@ -79,9 +83,9 @@ def _run(options: argparse.Namespace) -> int:
         raise ToolError(
             f"target '{options.target}' is not available in this version; targets: {', '.join(TARGETS)}"
         )
-    if options.target == "cpp" and (options.pseudo_code or options.explain):
+    if options.target != "mlir" and (options.pseudo_code or options.explain):
         other = "--pseudo-code" if options.pseudo_code else "--explain"
-        raise ToolError(f"-t cpp and {other} are two forms of output; ask for one")
+        raise ToolError(f"-t {options.target} and {other} are two forms of output; ask for one")
     pipeline = _pipeline(options)
     if options.verify_seed is not None and not options.verify_each:
         raise ToolError("--verify-seed belongs to --verify-each, which is not given")
@@ -181,7 +185,9 @@ class _Session:
     def _output(self, module: ModuleOp, context: Context) -> str:
         if self.explanation is not None:
             return self.explanation.text()
-        return _as_cpp(module) if self.options.target == "cpp" else _printed(module, context, self.options)
+        if self.options.target == "mlir":
+            return _printed(module, context, self.options)
+        return _as_cpp(module) if self.options.target == "cpp" else _as_cuda(module)
 
     def _report(self, chunk: Chunk, diagnostics: list[Diagnostic]) -> bool:
         """Print what the user must know; whether the chunk counts as failed."""
@@ -245,6 +251,20 @@ def _as_cpp(module: ModuleOp) -> str:
             "the program has no kernels to print as C++; block-to-kernel, or --pipeline cpu, makes them"
         )
     return emit_cpp(kernels)
+
+
+def _as_cuda(module: ModuleOp) -> str:
+    """The kernels of a program as CUDA C++, their tiles placed. Raises DiagnosticException without any."""
+    from ..dialects import kernel
+    from ..lowering.emit_cuda import emit_cuda
+    from ..passes.kernel_place_cuda import KernelPlaceCudaPass
+
+    if not kernel.kernels_of(module):
+        raise DiagnosticException(
+            "the program has no kernels to print as CUDA C++; block-to-kernel, or --pipeline cuda, makes them"
+        )
+    PassPipeline([KernelPlaceCudaPass()]).run(module)
+    return emit_cuda(kernel.kernels_of(module)).text
 
 
 def _warning(message: Warning | str) -> Diagnostic:
@@ -387,7 +407,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--pipeline", metavar="NAME", help="the passes of a default pipeline, such as cpu")
     add("--stop-after", metavar="PASS", help="run the passes up to this one")
     add("--start-after", metavar="PASS", help="run the passes after this one")
-    add("-t", "--target", default="mlir", help="what to write: mlir (default), or cpp: the kernels as C++")
+    add("-t", "--target", default="mlir", help="what to write: mlir (default), or the kernels as cpp or cuda")
     add(
         "--load",
         metavar="SCRIPT",

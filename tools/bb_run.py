@@ -28,6 +28,8 @@ from ..runtime.api import TARGETS, check_target
 from ..runtime.block_interpreter import DEFAULT_BLOCK_SIZE
 from ..runtime.cache_directory import CacheWarning
 from ..runtime.compile_errors import HostCompilerError
+from ..runtime.cuda_compile import CudaCompilerError
+from ..runtime.cuda_emulator import EmulationError, EmulatorBuildError
 from ..runtime.inputs import (
     Argument,
     arguments_of,
@@ -38,15 +40,17 @@ from ..runtime.inputs import (
     result_names,
 )
 from ..runtime.interpreter import InputError, Run, interpret, public_functions, select_function
+from ..runtime.lowered_program import ARCHITECTURES, DEFAULT_ARCH, TIERS
 from ..runtime.profile import Profile
 from ..runtime.profile_report import report
+from ..runtime.ptx import PtxError
 from ..runtime.scalar_semantics import BFLOAT16, Array
 from ..runtime.settings import SettingError
 from ..runtime.tolerances import BOUNDS, compare, narrowest_float
 from ..runtime.tuning.choosing import checked_seconds
 from .benchmark import Measurement
 from .common import ArgumentParser, assignment, message_for, positive, print_error, sizes
-from .compiled import Compiled, check_options, source_of
+from .compiled import Compiled, check_options, resources_of, source_of
 from .files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout, write_text
 from .roofline import draw_roofline
 
@@ -67,7 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         for warning in caught:
             print_error(f"bb-run: warning: {warning.message}")
         return status
-    except (ToolError, PipelineError, InputError, HostCompilerError, SettingError) as error:
+    except EmulationError as error:
+        return _complain(f"the emulated kernel is wrong: {one_sentence(str(error))}")
+    except (
+        *(ToolError, PipelineError, InputError, HostCompilerError, SettingError),
+        *(CudaCompilerError, EmulatorBuildError, PtxError),
+    ) as error:
         return _complain(str(error))
     except KeyboardInterrupt:
         return _complain("interrupted")
@@ -113,11 +122,11 @@ class _Session:
 
     def run(self, module: ModuleOp) -> int:
         given = module.clone()
-        on_cpu = self.options.target == "cpu"
-        if self.options.source:
-            write_stdout(source_of(given, self.options))
+        is_compiled = self.options.target != "interpreter"
+        if self.options.source or self.options.report:
+            write_stdout((source_of if self.options.source else resources_of)(given, self.options))
             return 0
-        if not on_cpu:
+        if not is_compiled:
             self.pipeline.run(module)
         if self.options.entry is not None:
             functions = [select_function(module, self.options.entry)]
@@ -129,7 +138,7 @@ class _Session:
         cases = self._cases(functions, given)
         if self.options.check and any(is_launcher(function) for function in functions_of(given)):
             raise ToolError("--check runs the program as given on the interpreter, which runs no kernels")
-        if on_cpu:
+        if is_compiled:
             self.compiled = Compiled(given, functions, self.options)
         if self.options.output is not None:
             _make_folder(self.options.output)
@@ -202,9 +211,7 @@ class _Session:
     def _run(self, module: ModuleOp, case: _Case) -> tuple[Run, str]:
         """Run one function, and say where it ran."""
         if self.compiled is not None:
-            threads = self.compiled.threads
-            where = f"the cpu, {threads} thread{'s' if threads > 1 else ''}"
-            return Run(self.compiled.run(case.name, case.arrays)), where
+            return Run(self.compiled.run(case.name, case.arrays)), self.compiled.where
         run = self._interpret(module, case, float64=self.options.float64)
         return run, "the interpreter" + (" in float64" if self.options.float64 else "")
 
@@ -416,7 +423,23 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="compare with the program as given, before the passes, in float64; exit status 1 if it is off",
     )
-    add("--source", action="store_true", help="cpu: print the generated C++, and run nothing")
+    add("--source", action="store_true", help="compiled targets: print the generated source, and run nothing")
+    add(
+        "--report",
+        action="store_true",
+        help="cuda: print what the kernels take of a GPU, compiled by NVRTC without one, and run nothing",
+    )
+    add("--arch", choices=ARCHITECTURES, help=f"cuda: what NVRTC compiles for (default: {DEFAULT_ARCH})")
+    add(
+        "--tier",
+        choices=TIERS,
+        help="emulator: run the source (default), or the PTX that NVRTC makes of it",
+    )
+    add(
+        "--check-accesses",
+        action="store_true",
+        help="emulator: look at every access to memory, and report races and accesses outside of arrays",
+    )
     add(
         "--bench",
         action="store_true",
@@ -448,7 +471,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         choices=("rules", "model"),
         help="cpu: what chooses how to fuse and cut: rules, or the cost model (default: measurements, rules)",
     )
-    add("--no-cache", action="store_true", help="cpu: compile anew, and keep nothing of it")
+    add("--no-cache", action="store_true", help="compiled targets: compile anew, and keep nothing of it")
     add("--output", metavar="DIR", help="write results as DIR/FUNCTION.RESULT.npy (bfloat16 as float32)")
     add(
         "--max-input-size",

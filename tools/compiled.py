@@ -1,4 +1,4 @@
-"""`bb-run --target cpu`: the functions of a program compiled, run on arrays and timed."""
+"""`bb-run --target cpu`, `cuda` and `emulator`: the functions of a program compiled, run and timed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from rich.console import Console
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..dialects import kernel
 from ..lowering.choices import Choice
 from ..passes.ranges import declare_ranges
+from ..runtime.cuda_compile.resources import resource_table
+from ..runtime.cuda_library import CudaLibrary
 from ..runtime.executable import Executable, compile_all
 from ..runtime.interpreter import public_functions, select_function
-from ..runtime.kernel_library import CompileOptions, KernelLibrary
+from ..runtime.kernel_library import KernelLibrary
+from ..runtime.lowered_program import DEFAULT_ARCH, TIERS, CompileOptions, CudaOptions
 from ..runtime.machine_limits import machine_limits
 from ..runtime.profile import Profile
 from ..runtime.scalar_semantics import Array
@@ -31,10 +35,21 @@ from .files import ToolError
 from .roofline import check_plot
 
 INTERPRETER_ONLY = ("block", "block_size", "float64")
-CPU_ONLY = ("source", "bench", "profile", "profile_json", "roofline", "threads", "no_cache", "tune", "choose")
+COMPILED_ONLY = ("source", "no_cache")
+CPU_ONLY = ("bench", "profile", "profile_json", "roofline", "threads", "tune", "choose")
+GPU_ONLY = ("report", "arch")
+EMULATOR_ONLY = ("tier", "check_accesses")
+_BELONG: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(INTERPRETER_ONLY, ("interpreter",)),
+    **dict.fromkeys(COMPILED_ONLY, ("cpu", "cuda", "emulator")),
+    **dict.fromkeys(CPU_ONLY, ("cpu",)),
+    **dict.fromkeys(GPU_ONLY, ("cuda", "emulator")),
+    **dict.fromkeys(EMULATOR_ONLY, ("emulator",)),
+}
+"""The targets that options belong to."""
 NOT_WITH_SOURCE = (
     *("input", "random", "extent", "check", "bench", "profile", "profile_json", "roofline"),
-    *("threads", "output", "no_cache", "tune"),
+    *("threads", "output", "no_cache", "tier", "check_accesses", "tune"),
 )
 NOT_WITH_PASSES = ("tune", "choose")
 ONLY_WITH_PROFILE = ("profile_json", "roofline")
@@ -42,12 +57,20 @@ ONLY_WITH_PROFILE = ("profile_json", "roofline")
 
 def check_options(options: argparse.Namespace) -> None:
     """Raise ToolError for options that have no meaning together."""
-    on_cpu = options.target == "cpu"
-    for name in INTERPRETER_ONLY if on_cpu else CPU_ONLY:
-        if _given(options, name):
-            own = "interpreter" if on_cpu else "cpu"
+    for name, targets in _BELONG.items():
+        if _given(options, name) and options.target not in targets:
+            own = " and ".join(filter(None, (", ".join(targets[:-1]), targets[-1])))
+            plural = "s" if len(targets) > 1 else ""
             hint = "; block sizes are set by block-shapes{M=64} in -p" if name.startswith("block") else ""
-            raise ToolError(f"{_option(name)} belongs to the target {own}, not to {options.target}{hint}")
+            raise ToolError(
+                f"{_option(name)} belongs to the target{plural} {own}, not to {options.target}{hint}"
+            )
+    if options.report and options.source:
+        raise ToolError("--source and --report both print and run nothing: ask for one")
+    if options.report:
+        for name in NOT_WITH_SOURCE:
+            if _given(options, name) and name != "no_cache":
+                raise ToolError(f"--report compiles and runs nothing: {_option(name)} has no meaning with it")
     for name in NOT_WITH_SOURCE if options.source else ():
         if _given(options, name):
             raise ToolError(
@@ -73,16 +96,49 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def source_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """The C++ source of the kernels, which no compiler has seen. Raises what the passes raise."""
+def cuda_options(options: argparse.Namespace) -> CudaOptions:
+    """How kernels for a GPU are compiled and run. Raises InputError."""
+    return CudaOptions(arch=options.arch, tier=options.tier or TIERS[0], check=bool(options.check_accesses))
+
+
+def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | CudaLibrary:
+    """The kernels as source, which no compiler has seen. Raises what the passes raise."""
     functions = public_functions(program)
     entry: str | None = options.entry or (functions[0].sym_name.data if len(functions) == 1 else None)
-    choice = None if options.passes or entry is None else _choice(program, entry, options)
-    asked = CompileOptions(options.entry, options.passes or None, choice=choice)
-    library = KernelLibrary(program, asked, build=False)
+    choice = None
+    if options.target == "cpu" and entry is not None and not options.passes:
+        choice = _choice(program, entry, options)
+    compile_options = CompileOptions(
+        options.entry,
+        options.passes or None,
+        use_cache=not options.no_cache,
+        target=options.target,
+        cuda=cuda_options(options),
+        choice=choice,
+    )
+    library: KernelLibrary | CudaLibrary
+    if options.target == "cpu":
+        library = KernelLibrary(program, compile_options, build=False)
+    else:
+        library = CudaLibrary(program, compile_options)
     if not kernel.kernels_of(library.module):
         raise ToolError("there is no source to print: nothing of the program becomes a kernel")
-    return library.source
+    return library
+
+
+def source_of(program: ModuleOp, options: argparse.Namespace) -> str:
+    """The source of the kernels: C++, or CUDA C++. Raises what the passes raise."""
+    return _lowered(program, options).source
+
+
+def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
+    """A table of what the kernels take of a GPU. Raises CudaCompilerError, and what the passes raise."""
+    library = _lowered(program, options)
+    assert isinstance(library, CudaLibrary)
+    console = Console(width=120)
+    with console.capture() as captured:
+        console.print(resource_table(library.resources()))
+    return captured.get()
 
 
 def _choice(program: ModuleOp, name: str, options: argparse.Namespace) -> Choice | None:
@@ -105,24 +161,37 @@ def _for_extents(program: ModuleOp, functions: Sequence[FuncOp], options: argpar
 
 
 class Compiled:
-    """Some functions of a program, compiled for the CPU with the options of the command line."""
+    """Some functions of a program, compiled with the options of the command line."""
 
     def __init__(self, program: ModuleOp, functions: Sequence[FuncOp], options: argparse.Namespace):
         self.program = _for_extents(program, functions, options)
         self.use_cache = not options.no_cache
         self.threads = thread_count(options.threads)
+        self.target: str = options.target
+        self.cuda = cuda_options(options)
         pipeline: str | None = options.passes or None
         names = [function.sym_name.data for function in functions]
         program = self.program
-        self.choices = {name: _choice(program, name, options) for name in names} if not pipeline else {}
+        tuned = self.target == "cpu" and not pipeline
+        self.choices = {name: _choice(program, name, options) for name in names} if tuned else {}
         self.executables: Mapping[str, Executable]
         if options.entry is None and not any(self.choices.values()):
-            self.executables = compile_all(program, pipeline=pipeline, use_cache=self.use_cache)
+            self.executables = compile_all(
+                program, pipeline=pipeline, use_cache=self.use_cache, target=self.target, cuda=self.cuda
+            )
             return
         self.executables = {
             name: Executable(
                 program,
-                CompileOptions(name, pipeline, (), self.use_cache, choice=self.choices.get(name)),
+                CompileOptions(
+                    name,
+                    pipeline,
+                    (),
+                    self.use_cache,
+                    choice=self.choices.get(name),
+                    target=self.target,
+                    cuda=self.cuda,
+                ),
             )
             for name in names
         }
@@ -140,9 +209,24 @@ class Compiled:
         found = f"{duration(record.seconds)}, the best of {record.measured} ways ({', '.join(times)})"
         return [f"  chosen: {choice}: {found}"]
 
+    @property
+    def where(self) -> str:
+        """Where the functions run, for people."""
+        match self.target:
+            case "cpu":
+                return f"the cpu, {self.threads} thread{'s' if self.threads > 1 else ''}"
+            case "emulator":
+                tier = "PTX of " + (self.cuda.arch or DEFAULT_ARCH) if self.cuda.tier == "ptx" else "source"
+                return f"the emulator ({tier} tier, {'check' if self.cuda.check else 'fast'} mode): emulated"
+            case _:
+                return "the GPU"
+
     def run(self, name: str, arrays: Sequence[Array]) -> list[Array]:
         """The results of a function. Raises InputError."""
-        found = self.executables[name](*arrays, threads=self.threads)
+        executable = self.executables[name]
+        if self.target == "cuda":
+            return executable.run_on_host_arrays(arrays)
+        found = executable(*arrays, threads=self.threads)
         return list(found) if isinstance(found, tuple) else [found]
 
     def profile(self, name: str, arrays: Sequence[Array]) -> Profile | None:

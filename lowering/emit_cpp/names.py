@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..source_text import LONGEST_NAME, mangle
 
 OWN = (
@@ -39,8 +41,9 @@ OWN = (
 class Names:
     """Gives out identifiers, none of them twice."""
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set(OWN)
+    def __init__(self, own: Iterable[str] = OWN) -> None:
+        """`own` is what the emitter itself calls things."""
+        self._taken: set[str] = set(own)
 
     def claim(self, wanted: str | None, *suffixes: str) -> str:
         """An identifier like `wanted`, such that it is free, and also with any of `suffixes` behind it."""

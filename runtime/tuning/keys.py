@@ -8,7 +8,7 @@ from ..cached_compilation import package_version
 from ..compile_cache import digest_of
 from ..cpu_identity import cpu_identity
 from ..interpreter import select_function
-from ..kernel_library import keep_only
+from ..lowered_program import keep_only
 from ..threads import thread_count
 from .records import FORMAT
 

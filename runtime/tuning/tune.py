@@ -17,7 +17,7 @@ from ..cached_compilation import package_version
 from ..constants import declared_constants
 from ..inputs import arguments_of, random_inputs
 from ..interpreter import InputError, select_function
-from ..kernel_library import CompileOptions
+from ..kernel_library import CompileOptions, KernelLibrary
 from ..ranged import all_axes
 from ..scalar_semantics import Array
 from ..threads import thread_count
@@ -147,6 +147,7 @@ class _Compiler:
         options = CompileOptions(use_cache=self.request.use_cache, choice=choice)
         executable = Executable(self.module, options, self.request.callbacks)
         with self._lock:
+            assert isinstance(executable.library, KernelLibrary)  # only CPUs are tuned
             path = executable.library.path
             if path in self._known:
                 return None

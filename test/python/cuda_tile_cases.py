@@ -203,8 +203,7 @@ def layernorm_matmul(
         "layernorm_matmul",
         {"TYPE": dtype, "N": tile, "VEC": _vec(k), "VEC_OUT": _vec(n)},
         ((_ceil(n, tile), _ceil(m, 128)), 256, 3 * (128 + tile) * 64 + 3 * 128 * 4),
-        arrays
-        | {"rows": np.int32(m), "cols": np.int32(n), "depth": np.int32(k), "eps": np.float32(eps)},
+        arrays | {"rows": np.int32(m), "cols": np.int32(n), "depth": np.int32(k), "eps": np.float32(eps)},
         expected,
         6 * EPSILON[dtype],
         {

@@ -82,7 +82,7 @@ def assert_one_message(outcome: Outcome, *parts: str):
         (["-p", "block-apply{rules}"], ["option 'rules' names no rule"]),
         (["-p", "block-apply{rules=no-such-rule}"], ["there is no rule named 'no-such-rule'"]),
         (["--frobnicate"], ["unrecognized arguments: --frobnicate"]),
-        (["-t", "cuda"], ["target 'cuda' is not available in this version; targets: mlir, cpp"]),
+        (["-t", "ptx"], ["target 'ptx' is not available in this version; targets: mlir, cpp, cuda"]),
         (["--max-input-size", "0"], ["takes a positive number of MiB, not '0'"]),
         (["--load", "no-such-script.py"], ["cannot read 'no-such-script.py': no such file or directory"]),
     ],

@@ -179,7 +179,9 @@ def check_budget(make: Make, blocks: int, products: int, arch: str) -> None:
 
 @needs_nvrtc
 @needs_disassembler
-@pytest.mark.parametrize(("make", "blocks", "products"), BUDGETS, ids=lambda v: identify(v) if callable(v) else "")
+@pytest.mark.parametrize(
+    ("make", "blocks", "products"), BUDGETS, ids=lambda v: identify(v) if callable(v) else ""
+)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100"])
 def test_resources(make: Make, blocks: int, products: int, arch: str) -> None:
     check_budget(make, blocks, products, arch)
@@ -189,7 +191,9 @@ def test_resources(make: Make, blocks: int, products: int, arch: str) -> None:
 @needs_disassembler
 @pytest.mark.emulator_full
 @pytest.mark.parametrize(
-    ("make", "blocks", "products"), [*BUDGETS, *MORE_BUDGETS], ids=lambda v: identify(v) if callable(v) else ""
+    ("make", "blocks", "products"),
+    [*BUDGETS, *MORE_BUDGETS],
+    ids=lambda v: identify(v) if callable(v) else "",
 )
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_all_resources(make: Make, blocks: int, products: int, arch: str) -> None:

@@ -10,7 +10,7 @@
 
 // NUMBER: error: {{.*}}there is no snapshot 1, only snapshot 0 was found
 // NEGATIVE: error: pass 'block-fuse': option 'snapshot' must not be negative, got -1
-// SNAPSHOT: error: pass 'block-fuse': option 'snapshot' must be last, best-traffic, all or a number, got 'first'
+// SNAPSHOT: error: pass 'block-fuse': option 'snapshot' must be last, best-traffic, same-work, all or a number, got 'first'
 // BUDGET: error: pass 'block-fuse': option 'budget' must be at least 1, got 0
 // DIM: error: pass 'block-fuse': no function has a dim Q; the dims are H, M, N
 // BATCH: errors.mlir:{{[0-9]+}}:1: error: pass 'block-fuse': 'func.func' op batch dim H cannot be whole: its items have no axis over it

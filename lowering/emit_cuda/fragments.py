@@ -1,0 +1,442 @@
+"""Operations on tiles in registers: a warp keeps some rows of each, and works on them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import kernel
+from ...dialects.array.core import bit_width
+from ...dialects.diagnostics import OpError
+from ...dialects.kernel import Output, Quantity
+from ...dialects.scalar import is_float
+from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer
+from ..emit_cpp.names import Names
+from ..source_text import comment_text
+from .geometry import Dim, Window, tile_type
+from .scalars import expression, number, storage_type, value_type
+from .staging import Staged
+from .statements import Tile
+
+_LANE = {Output.Sum: "{total} + {value}", Output.Max: "bb::max({total}, {value})"}
+_LANE[Output.Min] = "bb::min({total}, {value})"
+_QUAD = {Output.Sum: "sum_across_quad", Output.Max: "max_across_quad", Output.Min: "min_across_quad"}
+_NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tile in registers: of `columns` columns, of none if it is a vector over rows."""
+
+    name: str
+    type: kernel.TileType
+    columns: int
+
+    def declaration(self, rows: str) -> str:
+        """The line that declares it."""
+        if len(self.type.dims) == 1:
+            return f"bb::row_vec<{rows}> {self.name};"
+        return f"bb::acc_tile<{rows}, {self.columns}> {self.name};"
+
+
+@dataclass
+class Fragments:
+    """Writes operations on tiles in registers."""
+
+    rows: str
+    """The dim whose blocks warps share out."""
+    block_rows: int
+    held: Mapping[SSAValue, Held]
+    tiles: Mapping[SSAValue, Tile]
+    staged: Mapping[SSAValue, Staged]
+    windows: Mapping[SSAValue, Window]
+    dims: Mapping[str, Dim]
+    names: Names
+    stages: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    """The stage at hand of tiles that have several."""
+
+    def concerns(self, op: Operation) -> bool:
+        """Whether an operation is one on tiles in registers."""
+        return any(value in self.held for value in op.operands)
+
+    def lines(self, op: Operation) -> list[str]:
+        """One operation. Raises OpError for one without a form."""
+        match op:
+            case kernel.FillOp():
+                return [f"bb::fill({self.held[op.tile].name}, {number(op.number, Float32Type())});"]
+            case kernel.ContractOp():
+                return self._contract(op)
+            case kernel.SweepOp():
+                return FragmentSweep(self, op).lines()
+            case kernel.MoveOp():
+                return self._move(op)
+            case kernel.LoadOp():
+                return self._load(op)
+            case kernel.StoreOp():
+                return self._store(op)
+            case _:
+                raise OpError(op, "has no form on tiles in registers")
+
+    def _contract(self, op: kernel.ContractOp) -> list[str]:
+        acc = self.held[op.accumulator].name
+        lines: list[str] = []
+        left_name, right_name = (comment_text(value.name_hint or "tile") for value in (op.lhs, op.rhs))
+        sign = "+=" if op.accumulates or op.scale is not None else "="
+        lines.append(f"// {acc} {sign} {left_name} * {right_name}^T")
+        if op.scale is not None:
+            lines.append(f"bb::row_scale({acc}, {self.held[op.scale].name});")
+        elif not op.accumulates:
+            lines.append(f"bb::fill({acc}, 0.0f);")
+        right = self.staged[op.rhs]
+        function = "contract_kn" if right.rows_contiguous else "contract"
+        lines.append(f"bb::{function}({acc}, {self._left(op)}, {self._stage(op.rhs)}, 0);")
+        return lines
+
+    def _left(self, op: kernel.ContractOp) -> str:
+        if op.lhs in self.held:
+            assert op.multiply is not None
+            return f"bb::to_operand<{storage_type(op.multiply)}>({self.held[op.lhs].name})"
+        return f"{self._stage(op.lhs)}, row0"
+
+    def _stage(self, tile: SSAValue) -> str:
+        """A staged tile, or the stage at hand of one."""
+        stage = self.stages.get(tile)
+        name = self.staged[tile].name
+        return name if stage is None else f"{name}[{stage}]"
+
+    def _move(self, op: kernel.MoveOp) -> list[str]:
+        target = self.held[op.target]
+        if op.source in self.held:
+            return [f"{target.name} = {self.held[op.source].name};"]
+        if op.source not in self.staged:
+            raise OpError(op, "moves a tile in shared memory that has no fragments")
+        return [f"{target.name} = bb::take<ROWS, {target.columns}>({self._stage(op.source)}, row0, 0);"]
+
+    def _load(self, op: kernel.LoadOp) -> list[str]:
+        target, window = self.held[op.target], self.windows[op.source]
+        if len(target.type.dims) == 1:
+            body = (
+                f"{target.name}[c] = row0 + c.row() < {window.widths[0]} "
+                f"? (float)bb::scalar::value({window.element('(row0 + c.row())')}) : 0.0f;"
+            )
+            return [f"bb::sweep_rows<ROWS>([&](bb::cell c) {{ {body} }});"]
+        if not window.unit_columns:
+            value = window.element("(row0 + c.row())", "c.col()")
+            inside = f"row0 + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}"
+            body = f"{target.name}[c] = {inside} ? (float)bb::scalar::value({value}) : 0.0f;"
+            return [f"bb::sweep<ROWS, {target.columns}>([&](bb::cell c) {{ {body} }});"]
+        vector = min(2, window.vector) if bit_width(_element(op.source)) > 8 else 1
+        return [
+            f"{target.name} = bb::load_tile<ROWS, {target.columns}, {vector}>({window.pointer}, row0, 0, "
+            f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
+        ]
+
+    def _store(self, op: kernel.StoreOp) -> list[str]:
+        source, window = self.held[op.source], self.windows[op.target]
+        element = storage_type(_element(op.target))
+        comment = f"// store {source.name}"
+        if len(source.type.dims) == 1:
+            body = (
+                f"if (bb::lane_id() % 4 == 0 && row0 + c.row() < {window.widths[0]}) "
+                f"{window.element('(row0 + c.row())')} = bb::scalar::as<{element}>({source.name}[c]);"
+            )
+            return [comment, f"bb::sweep_rows<ROWS>([&](bb::cell c) {{ {body} }});"]
+        if not window.unit_columns:
+            place = window.element("(row0 + c.row())", "c.col()")
+            body = (
+                f"if (row0 + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}) "
+                f"{place} = bb::scalar::as<{element}>({source.name}[c]);"
+            )
+            return [comment, f"bb::sweep<ROWS, {source.columns}>([&](bb::cell c) {{ {body} }});"]
+        rest = f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}"
+        offset = integer(op, OFFSET_ATTRIBUTE)
+        if offset is None:
+            return [
+                comment,
+                f"bb::store<{min(2, window.vector)}>({source.name}, {window.pointer}, row0, 0, {rest});",
+            ]
+        stage = f"bb::shared_tile<{element}, {self.block_rows}, {source.columns}>{{bb_shared + {offset}}}"
+        return [
+            comment,
+            f"bb::store<{window.vector}>({source.name}, {stage}, row0, 0, {window.pointer}, {rest});",
+        ]
+
+
+def _element(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
+    return value.type.element_type
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An integer of a sweep that is an index along a dim, plus a number."""
+
+    dim: str
+    offset: int
+
+
+class FragmentSweep:
+    """Writes one sweep over tiles in registers."""
+
+    def __init__(self, fragments: Fragments, op: kernel.SweepOp):
+        self._all = fragments
+        self.op = op
+        self._values: dict[SSAValue, str] = {}
+        self._conditions: list[str] = []
+        """What must hold for a block so that nothing of it is masked or cut off."""
+
+    def lines(self) -> list[str]:
+        """The statement: one loop, or where masks or ends are rare, one with them and one without."""
+        op, held = self.op, self._all.held
+        before = self._columns()
+        width = self._width()
+        columns = self._cut()
+        masks = self._masks()
+        never_whole = columns == "always"
+        if columns is not None and not never_whole:
+            self._conditions.append(columns)
+        totals: dict[int, str] = {}
+        for index, kind in enumerate(op.output_kinds):
+            if kind is not Output.Each:
+                name = held[op.outputs[index]].name
+                totals[index] = self._all.names.claim(f"{name}_total")
+                neutral = number(_NEUTRAL[kind], Float32Type())
+                before += [f"bb::row_vec<ROWS> {totals[index]};", f"bb::fill({totals[index]}, {neutral});"]
+        edge = "true" if never_whole else "edge.value" if self._conditions else ""
+        body = self._body(edge, columns is not None, masks, totals)
+        loop = "bb::sweep_rows<ROWS>" if len(op.dims) == 1 else f"bb::sweep<ROWS, {width}>"
+        lines = [f"{loop}([&](bb::cell c) {{", *(f"  {line}" for line in body), "});"]
+        if edge == "edge.value":
+            name = self._all.names.claim("sweep")
+            lines = [
+                f"auto {name} = [&](auto edge) {{",
+                *(f"  {line}" for line in lines),
+                "};",
+                f"if ({' && '.join(self._conditions)})",
+                f"  {name}(bb::scalar::no());",
+                "else",
+                f"  {name}(bb::scalar::yes());",
+            ]
+        after = [
+            f"{held[op.outputs[index]].name} = bb::{_QUAD[op.output_kinds[index]]}({total});"
+            for index, total in totals.items()
+        ]
+        return [self._comment(), *before, *lines, *after]
+
+    def _comment(self) -> str:
+        held = self._all.held
+        outputs = ", ".join(
+            f"{'' if kind is Output.Each else f'{kind} '}{held[value].name}"
+            for kind, value in zip(self.op.output_kinds, self.op.outputs, strict=True)
+        )
+        inputs = ", ".join(
+            dict.fromkeys(
+                held[value].name if value in held else self._all.tiles[value].pointer
+                for value in self.op.inputs
+            )
+        )
+        return f"// {outputs} of {inputs}" if inputs else f"// {outputs}"
+
+    def _width(self) -> int:
+        """The columns of the tiles that it goes over."""
+        for value in self.op.operands:
+            if value in self._all.held and len(tile_type(value).dims) == 2:
+                return self._all.held[value].columns
+        return 0
+
+    def _columns(self) -> list[str]:
+        """Vectors over columns and numbers, which lie in shared memory, come to registers before."""
+        lines: list[str] = []
+        for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
+            if value in self._all.held or not argument.uses:
+                continue
+            tile = self._all.tiles[value]
+            if not tile.type.dims:
+                self._values[argument] = f"bb::scalar::value({tile.pointer}[0])"
+                continue
+            name = self._all.names.claim(f"{tile.pointer}_cols")
+            count = self._all.dims[tile.type.dims[0]].width
+            lines.append(f"const auto {name} = bb::load_cols<{self._width()}>({tile.pointer}, {count});")
+            self._values[argument] = f"{name}[c]"
+        return lines
+
+    def _cut(self) -> str | None:
+        """The condition under which no column of the tile is beyond the end of the block: None where that is
+        always so or of no consequence, `always` where some are beyond it in every block.
+        """
+        if len(self.op.dims) < 2:
+            return None
+        matters = any(kind is not Output.Each for kind in self.op.output_kinds) or any(
+            self._is_operand(value) for value in self.op.outputs
+        )
+        dim, width = self._all.dims[self.op.dims[1]], self._width()
+        if not matters:
+            return None
+        if dim.block_length != width:
+            return "always"
+        return None if dim.always_full and not dim.ends_early else f"{dim.width} == {width}"
+
+    def _is_operand(self, tile: SSAValue) -> bool:
+        """Whether a tile is a left operand: what is beyond its end must be zero then."""
+        return any(isinstance(user, kernel.ContractOp) and user.lhs is tile for user in kernel.readers(tile))
+
+    def _masks(self) -> dict[Operation, bool]:
+        """Comparisons of indices that have one outcome for all elements of most blocks, and that outcome."""
+        found: dict[Operation, bool] = {}
+        for op in self.op.body.block.ops:
+            if not isinstance(op, arith.CmpiOp):
+                continue
+            predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+            left, right = _place(op.lhs), _place(op.rhs)
+            if left is None or right is None or predicate not in ("sle", "slt", "sge", "sgt"):
+                continue
+            low, high = (left, right) if predicate in ("sle", "slt") else (right, left)
+            if {low.dim, high.dim} != set(self.op.dims) or len(self.op.dims) != 2:
+                continue
+            strict = 1 if predicate in ("slt", "sgt") else 0
+            offset = low.offset - high.offset + strict
+            columns = self._all.dims[self.op.dims[1]]
+            if low.dim == self.op.dims[1]:
+                # The last column is not above the first row of the warp.
+                first, last = self._row_start(), f"{columns.start} + {self._width() - 1}"
+                self._conditions.append(f"{last}{_plus(offset)} <= {first}")
+            else:
+                last_row = f"{self._row_start()} + ROWS - 1"
+                self._conditions.append(f"{last_row}{_plus(offset)} <= {columns.start}")
+            found[op] = True
+        return found
+
+    def _row_start(self) -> str:
+        return f"{self._all.dims[self._all.rows].start} + row0"
+
+    def _body(
+        self, edge: str, cut: bool, masks: Mapping[Operation, bool], totals: Mapping[int, str]
+    ) -> list[str]:
+        lines: list[str] = []
+        if cut:
+            inside = f"c.col() < {self._all.dims[self.op.dims[1]].width}"
+            lines.append(
+                f"const bool inside = {inside};"
+                if edge == "true"
+                else f"const bool inside = !edge.value || {inside};"
+            )
+        for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
+            if value in self._all.held and argument.uses:
+                text = f"{self._all.held[value].name}[c]"
+                name = self._all.names.claim(argument.name_hint or value.name_hint)
+                if argument.type == i1:
+                    text = f"{text} != 0.0f"
+                lines.append(f"const {value_type(argument.type)} {name} = {text};")
+                self._values[argument] = name
+        for op in self.op.body.block.ops:
+            if op is self.op.yield_op:
+                break
+            if not op.results or not op.results[0].uses:
+                continue
+            result = op.results[0]
+            if isinstance(op, arith.TruncFOp) and self._is_rounded_later(op):
+                self._values[result] = self._values[op.operands[0]]
+                continue
+            if isinstance(op, arith.ConstantOp):
+                self._values[result] = expression(op, ())
+                continue
+            if isinstance(op, kernel.QuantityOp):
+                value = self._quantity(op)
+            else:
+                value = expression(op, [self._values[operand] for operand in op.operands], fast=True)
+            if op in masks and edge == "edge.value":
+                value = f"!edge.value || {value}"
+            name = self._all.names.claim(result.name_hint or "t")
+            lines.append(f"const {value_type(result.type)} {name} = {value};")
+            self._values[result] = name
+        for index, kind in enumerate(self.op.output_kinds):
+            value = self._values[self.op.yield_op.arguments[index]]
+            if not is_float(self.op.yield_op.arguments[index].type):
+                value = f"(float){value}"
+            if kind is Output.Each:
+                if cut and self._is_operand(self.op.outputs[index]):
+                    value = f"inside ? {value} : 0.0f"
+                lines.append(f"{self._all.held[self.op.outputs[index]].name}[c] = {value};")
+            else:
+                if cut:
+                    value = f"(inside ? {value} : {number(_NEUTRAL[kind], Float32Type())})"
+                total = f"{totals[index]}[c]"
+                lines.append(f"{total} = {_LANE[kind].format(total=total, value=value)};")
+        return lines
+
+    def _is_rounded_later(self, op: arith.TruncFOp) -> bool:
+        """Whether all that becomes of a rounded value is rounded where it goes: operands, and results."""
+        for use in op.result.uses:
+            if use.operation is not self.op.yield_op or self.op.output_kinds[use.index] is not Output.Each:
+                return False
+            tile = self.op.outputs[use.index]
+            if tile_type(tile).element_type != op.result.type:
+                return False
+            for user in kernel.readers(tile):
+                stored = isinstance(user, kernel.StoreOp) and _element(user.target) == op.result.type
+                multiplied = (
+                    isinstance(user, kernel.ContractOp)
+                    and user.lhs is tile
+                    and user.multiply == op.result.type
+                )
+                if not stored and not multiplied:
+                    return False
+        return True
+
+    def _quantity(self, op: kernel.QuantityOp) -> str:
+        dim = self._all.dims[op.dim_name]
+        match op.kind.data:
+            case Quantity.Extent:
+                return dim.extent
+            case Quantity.Width:
+                return "1" if dim.declared.is_batch else dim.width
+            case Quantity.Blocks:
+                return dim.trips
+            case Quantity.Index:
+                if dim.declared.is_batch:
+                    return dim.number
+                if op.dim_name == self._all.rows:
+                    return f"{self._row_start()} + c.row()"
+                if op.dim_name in self.op.dims:
+                    return f"{dim.start} + c.col()"
+                raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
+
+
+def _plus(number: int) -> str:
+    return f" + {number}" if number > 0 else f" - {-number}" if number < 0 else ""
+
+
+def _place(value: SSAValue) -> _Place | None:
+    """The index along a dim, and what is added to it, that an integer is."""
+    op = value.owner
+    match op:
+        case arith.IndexCastOp():
+            return _place(op.input)
+        case kernel.QuantityOp() if op.kind.data is Quantity.Index:
+            return _Place(op.dim_name, 0)
+        case arith.AddiOp():
+            for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+                place, added = _place(one), _constant(other)
+                if place is not None and added is not None:
+                    return _Place(place.dim, place.offset + added)
+            return None
+        case arith.SubiOp():
+            place, taken = _place(op.lhs), _constant(op.rhs)
+            return None if place is None or taken is None else _Place(place.dim, place.offset - taken)
+        case _:
+            return None
+
+
+def _constant(value: SSAValue) -> int | None:
+    op = value.owner
+    if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
+        return None
+    return (
+        op.value.value.data
+        if isinstance(op.result.type, IndexType) or bit_width(op.result.type) > 1
+        else None
+    )

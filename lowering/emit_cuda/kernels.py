@@ -1,0 +1,402 @@
+"""One kernel as a `__global__` function: it reads like the kernel's own text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import block, kernel
+from ...dialects.diagnostics import OpError, location_of
+from ...passes.kernel_place_cuda.options import ROWS_ATTRIBUTE, STAGES_ATTRIBUTE, THREADS_ATTRIBUTE, integer
+from ..emit_cpp.names import Names
+from ..source_text import comment_text, location_comment, mangle
+from .barriers import barriers_of
+from .fragments import Fragments
+from .geometry import Array, Dim, Size, Window, name_dims, product_text, window_of
+from .memory import Memory, is_async, is_fetched_ahead
+from .names import cuda_names
+from .scalars import storage_type
+from .staging import fetch_lines, window_vector
+from .statements import Statements, SwizzledTile
+
+
+def entry_name(kernel_name: str, part: int = 0) -> str:
+    """The name with C linkage of a kernel's function; one of several parallel loops has several parts."""
+    return f"bbk_{mangle(kernel_name)}" + (f"_part{part}" if part else "")
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """What the host needs to know to launch one function."""
+
+    entry: str
+    threads: int
+    shared_bytes: int
+    """Of dynamic shared memory."""
+    grid: tuple[str, ...]
+    """The dims whose blocks are the iterations; the grid has one dimension, their product."""
+    dims: Mapping[str, block.DimAttr]
+    scratch: tuple[Size, ...]
+    """What a block takes in global memory for itself; with any, blocks run several iterations each."""
+    passes_strides: bool
+    """Whether the strides of arrays are arguments; else arrays lie in row-major order, without gaps."""
+
+    def tasks(self, extents: Mapping[str, int]) -> int:
+        """How many iterations there are."""
+        return prod(_trips(self.dims[name], extents[name]) for name in self.grid)
+
+    def scratch_bytes(self, extents: Mapping[str, int]) -> int:
+        """The bytes of global memory that a block takes for itself."""
+        return sum(size.bytes(self.dims, extents) for size in self.scratch)
+
+    @property
+    def dynamic_extents(self) -> tuple[str, ...]:
+        """The dims whose extents are arguments, in order."""
+        return tuple(name for name, dim in self.dims.items() if dim.static_extent is None)
+
+
+def _trips(dim: block.DimAttr, extent: int) -> int:
+    if dim.is_whole:
+        return 1
+    return extent if dim.block_size is None else -(-extent // dim.block_size)
+
+
+@dataclass
+class KernelEmitter:
+    """Writes one parallel loop of a kernel."""
+
+    function: kernel.FuncOp
+    parallel: kernel.ParallelOp
+    part: int = 0
+    dense: bool = True
+    names: Names = field(default_factory=cuda_names)
+    dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
+    arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+    windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
+    memory: Memory = field(init=False)
+    statements: Statements = field(init=False)
+    fragments: Fragments | None = None
+    waits: set[Operation] = field(default_factory=set[Operation])
+    ends: dict[str, str] = field(default_factory=dict[str, str])
+    """Where loops that are around end, of those that end before their dim does."""
+    under_way: bool = False
+    """Whether copies to shared memory may be under way that nobody has waited for."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        found = integer(self.parallel, THREADS_ATTRIBUTE)
+        if found is None:
+            raise OpError(self.parallel, "has no places for its tiles yet; run kernel-place-cuda first")
+        return found
+
+    @property
+    def entry(self) -> str:
+        return entry_name(self.function.sym_name.data, self.part)
+
+    @property
+    def launch(self) -> CudaKernel:
+        """How the function is launched; known once its source is written."""
+        return CudaKernel(
+            self.entry,
+            self.threads,
+            self.memory.shared_bytes,
+            self.parallel.dim_names,
+            self._declared,
+            tuple(self.memory.scratch),
+            not self.dense,
+        )
+
+    @property
+    def _declared(self) -> dict[str, block.DimAttr]:
+        return block.parse_dims(self.function.attributes[block.DIMS])
+
+    def source(self) -> str:
+        """The function, as CUDA C++ text. Raises OpError for what a GPU kernel cannot do."""
+        threads = self.threads
+        self.dims = name_dims(self.names, self._declared, self.parallel)
+        parameters = self._parameters()
+        self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays)
+        tiles = self.memory.lines()
+        body = self._positions()
+        self.statements = Statements(self.memory.tiles, self.windows, self.dims, self.names, threads)
+        warp_rows = integer(self.parallel, ROWS_ATTRIBUTE)
+        if warp_rows is not None:
+            self.fragments = self._fragments(warp_rows)
+            body.insert(0, f"constexpr int ROWS = {warp_rows};  // of each tile, in the registers of a warp")
+            body.insert(1, "const int row0 = bb::warp_id() * ROWS;")
+        self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
+        body += self._body(self.parallel.body.block.ops)
+        if warp_rows is not None:
+            tiles.insert(0, body.pop(0))
+        if self.memory.scratch:
+            parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
+            tiles.insert(
+                0, "unsigned char* const own_scratch = scratch + (long long)blockIdx.x * scratch_bytes;"
+            )
+            body = [
+                "for (int task = blockIdx.x; task < tasks; task += gridDim.x) {",
+                *(f"  {line}" for line in body),
+                "  __syncthreads();  // the next iteration uses the same tiles",
+                "}",
+            ]
+        else:
+            body.insert(0, "const int task = blockIdx.x;")
+        over = "".join(f"[{comment_text(dim)}]" for dim in self.parallel.dim_names)
+        lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
+        lines.append(
+            f"// {over} in parallel: a block of {threads} threads does one iteration" if over else ""
+        )
+        lines.append(f'extern "C" __global__ void __launch_bounds__({threads}) {self.entry}(')
+        lines += _parameter_lines(parameters)
+        lines.append(") {")
+        inner = [f"constexpr int THREADS = {threads};"]
+        if any("warp" in line or "lane" in line for line in body):
+            inner.append("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;")
+        for name, dim in self.dims.items():
+            inner += dim.declarations()
+            if not dim.declared.is_batch and not dim.declared.is_whole and self._is_first(name):
+                inner.append(dim.first_block())
+        lines += [f"  {line}" for line in [*inner, *tiles, *body]]
+        lines.append("}")
+        return "\n".join(line for line in lines if line) + "\n"
+
+    def _is_first(self, name: str) -> bool:
+        """Whether the block at hand of a dim is needed where no loop is over it."""
+        return not any(
+            isinstance(op, kernel.ForOp | kernel.ParallelOp) and name in op.dim_names
+            for op in self.parallel.parent_op().walk()  # pyright: ignore[reportOptionalMemberAccess]
+        )
+
+    # Arguments
+
+    def _parameters(self) -> list[str]:
+        arguments = self.function.body.block.args
+        first_output = len(arguments) - self.function.output_count
+        pointers: list[str] = []
+        strides: list[str] = []
+        for number, argument in enumerate(arguments):
+            type = argument.type
+            assert isinstance(type, kernel.ArrayType)
+            if type.packed is not None:
+                raise OpError(self.function, "reads or writes a packed array, which has no form on a GPU")
+            rank = len(type.extents)
+            suffixes = [f"_s{axis}" for axis in range(rank)]
+            name = self.names.claim(argument.name_hint or "array", *suffixes)
+            const = "const " if number < first_output else ""
+            pointers.append(f"{const}{storage_type(type.element_type)}* __restrict__ {name}")
+            if self.dense:
+                own = self._dense_strides(argument, type)
+            else:
+                own = [f"{name}{suffix}" for suffix in suffixes]
+                strides += [f"long long {stride}" for stride in own]
+            self.arrays[argument] = Array(name, tuple(own))
+        extents = [f"int {dim.extent}" for dim in self.dims.values() if not dim.is_static]
+        return [*pointers, *strides, *extents]
+
+    def _dense_strides(self, argument: SSAValue, type: kernel.ArrayType) -> list[str]:
+        """The strides of an array in row-major order."""
+        cursor = next(
+            (use.operation for use in argument.uses if isinstance(use.operation, kernel.CursorOp)), None
+        )
+        lengths: list[list[str]] = []
+        for axis, extent in enumerate(type.extents):
+            if extent is not None:
+                lengths.append([str(extent)])
+            elif cursor is None:
+                lengths.append(["0"])
+            else:
+                item = cursor.result.type
+                assert isinstance(item, kernel.CursorType)
+                lengths.append(
+                    [
+                        self.dims[name].extent if name in item.dims else self.dims[name].trips
+                        for name in cursor.axis_dims[axis]
+                    ]
+                )
+        return [product_text(lengths[axis + 1 :]) for axis in range(len(lengths))]
+
+    # Code
+
+    def _positions(self) -> list[str]:
+        """Which blocks an iteration has at hand."""
+        names = self.parallel.dim_names
+        if not names:
+            return ["(void)task;"]
+        longest_last = {inner.until_dim for inner in self.parallel.walk() if isinstance(inner, kernel.ForOp)}
+        lines: list[str] = []
+        rest = "task"
+        for position, name in reversed(list(enumerate(names))):
+            dim = self.dims[name]
+            number = rest if position == 0 else f"{rest} % {dim.trips}"
+            if name in longest_last:
+                number = f"{dim.trips} - 1 - {number}"
+            comment = "  // the longest first" if name in longest_last else ""
+            lines.append(f"const int {dim.number} = {number};{comment}")
+            rest = f"{rest} / {dim.trips}" if rest == "task" else f"({rest}) / {dim.trips}"
+            lines += dim.position()
+        return lines
+
+    def _fragments(self, warp_rows: int) -> Fragments:
+        held = self.memory.held
+        rows = next(iter({tile.type.dims[0] for tile in held.values()}), "")
+        return Fragments(
+            rows,
+            warp_rows * (self.threads // 32),
+            held,
+            self.memory.tiles,
+            self.memory.staged,
+            self.windows,
+            self.dims,
+            self.names,
+        )
+
+    def _body(self, ops: Iterable[Operation]) -> list[str]:
+        lines: list[str] = []
+        last = ""
+        for op in ops:
+            if op in self.waits:
+                lines += self._wait()
+            written = self._statement(op)
+            where = location_of(op)
+            comment = (
+                ""
+                if where is None
+                else location_comment(f"{where.filename.data}:{where.line.data}:{where.column.data}")
+            )
+            if written and comment and comment != last and not isinstance(op, kernel.ForOp):
+                lines.append(comment)
+                last = comment
+            lines += written
+        return lines
+
+    def _wait(self) -> list[str]:
+        """Wait for the other threads, and for all copies that are under way."""
+        waited = ["bb::cp_async_wait<0>();"] if self.under_way else []
+        self.under_way = False
+        return [*waited, "__syncthreads();"]
+
+    def _statement(self, op: Operation) -> list[str]:
+        match op:
+            case kernel.TileOp() | kernel.BufferOp():
+                return []
+            case kernel.CursorOp():
+                if all(is_async(use.operation) for use in op.result.uses):
+                    return []
+                name = self.names.claim(op.result.name_hint or "block")
+                array = self.arrays[op.array]
+                window, lines = window_of(op, array, self.dims, name)
+                vector = window_vector(window, op, array, self.dims)
+                self.windows[op.result] = replace(window, vector=vector)
+                return lines
+            case kernel.ForOp():
+                return self._for(op)
+            case kernel.LoadOp() if is_async(op):
+                if is_fetched_ahead(op):
+                    return []
+                self.under_way = True
+                name = self.memory.staged[op.target].name
+                return [f"// fetch {name}", *self._fetch(op, name), "bb::cp_async_commit();"]
+            case _:
+                if self.fragments is not None and self.fragments.concerns(op):
+                    return self.fragments.lines(op)
+                return self.statements.lines(op)
+
+    def _fetch(self, op: kernel.LoadOp, to: str) -> list[str]:
+        """Copy the block at hand to a stage."""
+        cursor = op.source.owner
+        assert isinstance(cursor, kernel.CursorOp)
+        staged = self.memory.staged[op.target]
+        return fetch_lines(op, staged, to, self.arrays[cursor.array], self.dims, self.ends, self.threads)
+
+    def _for(self, op: kernel.ForOp) -> list[str]:
+        dim = self.dims[op.dim_names[0]]
+        count, trips = dim.number, dim.trips
+        lines: list[str] = []
+        end = None
+        if op.until_dim is not None:
+            last = self.dims[op.until_dim]
+            after = f"{last.number} + 1" if last.declared.is_batch else f"{last.start} + {last.width}"
+            if op.until_offset:
+                after += f" + {op.until_offset}"
+            end = self.names.claim(f"{dim.extent}end")
+            self.ends[op.dim_names[0]] = end
+            lines.append(f"const int {end} = min({dim.extent}, {after});  // the rest is masked")
+            trips = end if dim.declared.is_batch else f"({end} + {dim.size} - 1) / {dim.size}"
+        if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
+            return [*lines, *self._pipeline(op, stages, trips, end)]
+        under_way = self.under_way
+        inner = [*dim.position(end), *self._body(op.body.block.ops)]
+        self.under_way |= under_way
+        return [
+            *lines,
+            f"for (int {count} = 0; {count} < {trips}; {count}++) {{",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
+
+    def _pipeline(self, op: kernel.ForOp, stages: int, trips: str, end: str | None) -> list[str]:
+        """A loop whose blocks are fetched while earlier ones are computed with."""
+        assert self.fragments is not None
+        dim = self.dims[op.dim_names[0]]
+        count = dim.number
+        if not trips.isidentifier():
+            name = self.names.claim(f"{dim.extent}trips")
+            lines = [f"const int {name} = {trips};"]
+            trips = name
+        else:
+            lines = []
+        fetch = self.names.claim(f"fetch_{dim.extent}")
+        stage = self.names.claim(f"{dim.extent}stage")
+        loads = [inner for inner in op.body.block.ops if is_fetched_ahead(inner)]
+        copies: list[str] = []
+        for load in loads:
+            assert isinstance(load, kernel.LoadOp)
+            copies += self._fetch(load, f"{self.memory.staged[load.target].name}[to]")
+        where = dim.position(end)[:1]
+        used = any(dim.start in line for line in copies)
+        start = [f"const int {dim.start} = {count} * {dim.size};"] if where and used else []
+        lines += [
+            f"auto {fetch} = [&](int {count}, int to) {{",
+            *(f"  {line}" for line in [*start, *copies]),
+            "};",
+        ]
+        for number in range(stages - 1):
+            lines += [f"if ({number} < {trips}) {fetch}({number}, {number});", "bb::cp_async_commit();"]
+        under_way = self.under_way
+        self.under_way = False
+        for load in loads:
+            tile = load.operands[0]
+            self.fragments.stages[tile] = stage
+            staged = self.memory.staged[tile]
+            self.memory.tiles[tile] = SwizzledTile(f"{staged.name}[{stage}]", "", staged.type)
+        inner = [
+            f"bb::cp_async_wait<{stages - 2}>();",
+            "__syncthreads();  // this block is there, and the one before is done with",
+            f"if ({count} + {stages - 1} < {trips}) "
+            f"{fetch}({count} + {stages - 1}, ({stage} + {stages - 1}) % {stages});",
+            "bb::cp_async_commit();",
+            *dim.position(end),
+            *self._body(op.body.block.ops),
+        ]
+        self.under_way |= under_way
+        return [
+            *lines,
+            f"for (int {count} = 0, {stage} = 0; {count} < {trips}; "
+            f"{count}++, {stage} = bb::next_stage<{stages}>({stage})) {{",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
+
+
+def _parameter_lines(parameters: list[str]) -> list[str]:
+    lines = [""]
+    for number, parameter in enumerate(parameters):
+        text = parameter + ("," if number + 1 < len(parameters) else "")
+        if lines[-1] and len(lines[-1]) + len(text) > 100:
+            lines.append("")
+        lines[-1] += f" {text}" if lines[-1] else f"    {text}"
+    return lines

@@ -1,0 +1,203 @@
+"""Where the tiles and buffers of a kernel lie: registers, shared memory, global memory of the block's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import block, kernel
+from ...dialects.array.core import bit_width
+from ...dialects.diagnostics import OpError
+from ...dialects.kernel import Space
+from ...passes.kernel_place_cuda.general import lane_padding, tile_bytes, tile_shape
+from ...passes.kernel_place_cuda.options import (
+    ASYNC_ATTRIBUTE,
+    OFFSET_ATTRIBUTE,
+    STAGES_ATTRIBUTE,
+    SWIZZLED_ATTRIBUTE,
+    integer,
+    padded,
+)
+from ..emit_cpp.names import Names
+from ..source_text import comment_text
+from .barriers import Place
+from .fragments import Held
+from .geometry import (
+    Array,
+    Dim,
+    Length,
+    Size,
+    block_length,
+    buffer_lengths,
+    length_text,
+    product_text,
+    tile_type,
+)
+from .scalars import element_bytes, storage_type
+from .staging import Staged
+from .statements import SwizzledTile, Tile
+
+
+@dataclass
+class Memory:
+    """The memory of one parallel loop, and the names of what lies in it."""
+
+    parallel: kernel.ParallelOp
+    declared: dict[str, block.DimAttr]
+    dims: Mapping[str, Dim]
+    names: Names
+    arrays: dict[SSAValue, Array]
+    tiles: dict[SSAValue, Tile] = field(default_factory=dict[SSAValue, Tile])
+    """Tiles in shared or global memory."""
+    held: dict[SSAValue, Held] = field(default_factory=dict[SSAValue, Held])
+    """Tiles in registers."""
+    staged: dict[SSAValue, Staged] = field(default_factory=dict[SSAValue, Staged])
+    """Those of the tiles in shared memory that are swizzled."""
+    scratch: list[Size] = field(default_factory=list[Size])
+    """What lies in global memory."""
+    shared_bytes: int = 0
+    _far_end: str = "0"
+
+    def lines(self) -> list[str]:
+        """The lines that declare tiles and buffers. Raises OpError for a tile without a place."""
+        lines: list[str] = []
+        for op in self.parallel.walk():
+            if isinstance(op, kernel.TileOp) and op.result.uses:
+                lines += self._tile(op)
+            elif isinstance(op, kernel.BufferOp):
+                lines += self._buffer(op)
+            elif isinstance(op, kernel.StoreOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
+                self._takes(offset, self._store_bytes(op))
+        return lines
+
+    def _takes(self, offset: int, size: int) -> None:
+        self.shared_bytes = max(self.shared_bytes, offset + -(-size // 16) * 16)
+
+    def _tile(self, op: kernel.TileOp) -> list[str]:
+        type = tile_type(op.result)
+        what = f"[{', '.join(comment_text(dim) for dim in type.dims)}]"
+        name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile")
+        if type.space.data is Space.Register:
+            columns = self._padded(type.dims[1]) if len(type.dims) == 2 else 0
+            held = self.held[op.result] = Held(name, type, columns)
+            return [f"{held.declaration('ROWS')}  // {what}"]
+        if SWIZZLED_ATTRIBUTE in op.attributes:
+            return self._swizzled(op, type, name)
+        width = element_bytes(type.element_type)
+        lengths: list[Length] = [
+            block_length(dim, self.declared) for dim in tile_shape(type) if dim is not None
+        ]
+        stride, lines = "", list[str]()
+        if len(lengths) == 2:
+            stride = f"{name}_ld"
+            if isinstance(lengths[1], int):
+                lengths[1] = lane_padding(lengths[1], width)
+                lines.append(f"constexpr int {stride} = {lengths[1]};")
+            else:
+                lines.append(f"const int {stride} = {length_text(lengths[1], self.dims)};")
+        if type.rows_in_lanes:
+            what += ", rows contiguous"
+        if type.space.data is Space.Shared:
+            offset, size = integer(op, OFFSET_ATTRIBUTE), tile_bytes(op.result, self.declared)
+            if offset is None or size is None:
+                raise OpError(op, "is in shared memory, but has no offset there or no known size")
+            self._takes(offset, size)
+            where = f"bb_shared + {offset}"
+        else:
+            where = f"own_scratch + {self._far(name, Size((*lengths, width)), lines)}"
+            what += ", in global memory"
+        element = storage_type(type.element_type)
+        lines.append(f"{element}* const {name} = ({element}*)({where});  // {what}")
+        self.tiles[op.result] = Tile(name, stride, type)
+        return lines
+
+    def _swizzled(self, op: kernel.TileOp, type: kernel.TileType, name: str) -> list[str]:
+        outer, lane = tile_shape(type)
+        offset = integer(op, OFFSET_ATTRIBUTE)
+        if outer is None or lane is None or offset is None or type.space.data is not Space.Shared:
+            raise OpError(op, "is swizzled, but no block at an offset of shared memory")
+        stages = integer(op, STAGES_ATTRIBUTE) or 1
+        staged = Staged(name, f"{name}_tile", type, self._padded(outer), self._padded(lane), stages)
+        self.staged[op.result] = staged
+        self.tiles[op.result] = SwizzledTile(name, "", type)
+        self._takes(offset, self._swizzled_bytes(op.result) * stages)
+        return staged.declarations(offset)
+
+    def _padded(self, dim: str) -> int:
+        length = block_length(dim, self.declared)
+        assert isinstance(length, int)
+        return padded(length)
+
+    def _swizzled_bytes(self, tile: SSAValue, element: int | None = None) -> int:
+        type = tile_type(tile)
+        width = element_bytes(type.element_type) if element is None else element
+        rows, columns = type.dims
+        return self._padded(rows) * self._padded(columns) * width
+
+    def _store_bytes(self, op: kernel.StoreOp) -> int:
+        item = op.target.type
+        assert isinstance(item, kernel.CursorType)
+        return self._swizzled_bytes(op.source, bit_width(item.element_type) // 8)
+
+    def _far(self, name: str, size: Size, lines: list[str]) -> str:
+        """Room in the block's own global memory; gives the offset."""
+        self.scratch.append(size)
+        lines.append(f"const long long {name}_at = {self._far_end};")
+        self._far_end = f"{name}_at + {size.text(self.dims)}"
+        return f"{name}_at"
+
+    def _buffer(self, op: kernel.BufferOp) -> list[str]:
+        type = op.result.type
+        assert isinstance(type, kernel.ArrayType)
+        lengths = buffer_lengths(op, self.declared)
+        name = self.names.claim(op.result.name_hint or "list", "_at")
+        texts = [length_text(length, self.dims) for length in lengths]
+        strides = tuple(product_text([[text] for text in texts[axis + 1 :]]) for axis in range(len(texts)))
+        lines: list[str] = []
+        element = storage_type(type.element_type)
+        offset = self._far(name, Size((*lengths, element_bytes(type.element_type))), lines)
+        axes = ", ".join(comment_text(dim) for dim in op.axis_dims)
+        lines.append(f"{element}* const {name} = ({element}*)(own_scratch + {offset});  // list [{axes}]")
+        self.arrays[op.result] = Array(name, strides)
+        return lines
+
+    # What threads may see of each other's
+
+    def accesses(self, op: Operation) -> tuple[set[Place], set[Place]]:
+        """The places that an operation reads and writes, those aside that a thread alone sees."""
+        if isinstance(op, kernel.ForOp):
+            fetched = (inner.target for inner in op.body.block.ops if is_fetched_ahead(inner))
+            return set(), {where for tile in fetched if (where := self._place(tile)) is not None}
+        if is_fetched_ahead(op):
+            return set(), set()
+        reads = {where for value in kernel.tiles_read(op) if (where := self._place(value)) is not None}
+        writes = {where for value in kernel.tiles_written(op) if (where := self._place(value)) is not None}
+        if isinstance(op, kernel.StoreOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
+            writes.add(("shared", offset, offset + self._store_bytes(op)))
+        return reads, writes
+
+    def _place(self, value: SSAValue) -> Place | None:
+        if isinstance(value.owner, kernel.CursorOp):
+            array = value.owner.array
+            return None if kernel.is_input(array) else (array, 0, 1)
+        if value in self.held:
+            return None
+        offset = integer(value.owner, OFFSET_ATTRIBUTE) if isinstance(value.owner, Operation) else None
+        if offset is None:
+            return (value, 0, 1)
+        if value in self.staged:
+            return ("shared", offset, offset + self._swizzled_bytes(value) * self.staged[value].stages)
+        return ("shared", offset, offset + (tile_bytes(value, self.declared) or 0))
+
+
+def is_async(op: Operation) -> bool:
+    """Whether an operation copies a block to shared memory without waiting for it."""
+    return isinstance(op, kernel.LoadOp) and ASYNC_ATTRIBUTE in op.attributes
+
+
+def is_fetched_ahead(op: Operation) -> bool:
+    """Whether a load is done by earlier iterations of the loop that it stands in."""
+    loop = op.parent_op()
+    return is_async(op) and isinstance(loop, kernel.ForOp) and STAGES_ATTRIBUTE in loop.attributes

@@ -1,0 +1,49 @@
+"""What the emitter itself calls things in CUDA source, so that nothing of a program gets the same name."""
+
+from __future__ import annotations
+
+from ..emit_cpp.names import Names
+
+OWN = (
+    "bb_shared",
+    "scratch",
+    "own_scratch",
+    "scratch_bytes",
+    "task",
+    "tasks",
+    "rest",
+    "i",
+    "j",
+    "h",
+    "e",
+    "row",
+    "col",
+    "lane",
+    "warp",
+    "total",
+    "k",
+    "stage",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "THREADS",
+    "WARPS",
+    "ROWS",
+    "STAGES",
+    "row0",
+    "col0",
+    "min",
+    "max",
+    "half",
+    "float2",
+    "uint4",
+    "dim3",
+    "size_t",
+)
+
+
+def cuda_names() -> Names:
+    """Names for one kernel."""
+    return Names(OWN)

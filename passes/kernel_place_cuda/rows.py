@@ -1,0 +1,135 @@
+"""Which kernels warps can do row by row: each keeps some rows of all tiles in its registers.
+
+The rows are those of one dim, over which the grid runs: contractions have them as rows of their result and of
+their left operand, sweeps go along them. A warp never needs what another one holds, so only what all of them
+read, right operands above all, lies in shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import block, kernel
+from ...dialects.kernel import Output
+from .options import padded
+
+HELD_TYPES = (BFloat16Type, Float16Type, Float32Type)
+"""Types of elements that registers hold as f32."""
+WIDEST = 512
+"""Columns of a tile that is looked at at all."""
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """A kernel that warps do row by row."""
+
+    rows: str
+    """The dim whose blocks warps share out."""
+    multiply: Attribute
+    """The type that contractions multiply in."""
+    held: tuple[SSAValue, ...]
+    """The tiles that lie in registers."""
+
+
+def row_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> RowPlan | None:
+    """How warps can do a kernel, if they can."""
+    contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
+    rows = {_dims(op.accumulator)[0] for op in contractions}
+    types = {op.multiply for op in contractions}
+    multiply = next(iter(types), None)
+    if len(rows) != 1 or len(types) != 1 or multiply is None:
+        return None
+    row = rows.pop()
+    if row not in parallel.dim_names and not dims[row].is_whole:
+        return None
+    held: list[SSAValue] = []
+    for op in parallel.walk():
+        if isinstance(op, kernel.BufferOp):
+            return None
+        if isinstance(op, kernel.TileOp):
+            type = op.result.type
+            assert isinstance(type, kernel.TileType)
+            lengths = [length_of(dims, name) for name in type.dims]
+            if any(length is None or padded(length) > WIDEST for length in lengths):
+                return None
+            if type.dims[1:] == (row,):
+                return None
+            if type.dims[:1] == (row,):
+                if not isinstance(type.element_type, HELD_TYPES) and type.element_type != i1:
+                    return None
+                held.append(op.result)
+    plan = RowPlan(row, multiply, tuple(held))
+    return plan if all(_fits(op, plan) for op in parallel.walk()) else None
+
+
+def length_of(dims: dict[str, block.DimAttr], name: str) -> int | None:
+    """The elements of a block, where they are known."""
+    extent, size = dims[name].static_extent, dims[name].block_size
+    if size is None:
+        return extent
+    return size if extent is None else min(size, extent)
+
+
+def contiguous_axis(cursor: SSAValue) -> int | None:
+    """The axis of a block of an array (0 or 1) along which elements follow each other, if one is such."""
+    owner = cursor.owner
+    assert isinstance(owner, kernel.CursorOp)
+    last = owner.axis_dims[-1][-1]
+    dims = _dims(cursor)
+    return dims.index(last) if last in dims else None
+
+
+def _fits(op: Operation, plan: RowPlan) -> bool:
+    match op:
+        case kernel.ForOp():
+            return plan.rows not in op.dim_names
+        case kernel.LoadOp() | kernel.StoreOp():
+            tile, cursor = (op.target, op.source) if isinstance(op, kernel.LoadOp) else (op.source, op.target)
+            return tile not in plan.held or len(_dims(cursor)) == 1 or contiguous_axis(cursor) == 1
+        case kernel.MoveOp():
+            return (op.target in plan.held) == (op.source in plan.held)
+        case kernel.ContractOp():
+            return _fits_contraction(op, plan)
+        case kernel.SweepOp():
+            return _fits_sweep(op, plan)
+        case _:
+            return True
+
+
+def _fits_contraction(op: kernel.ContractOp, plan: RowPlan) -> bool:
+    left, right = op.lhs, op.rhs
+    if op.accumulator not in plan.held or (op.scale is not None and op.scale not in plan.held):
+        return False
+    if right in plan.held or _packed(right):
+        return False
+    if isinstance(left.type, kernel.CursorType):
+        if contiguous_axis(left) != 1 or left.type.element_type != plan.multiply:
+            return False
+    elif left not in plan.held:
+        return False
+    if isinstance(right.type, kernel.CursorType):
+        return contiguous_axis(right) is not None and right.type.element_type == plan.multiply
+    assert isinstance(right.type, kernel.TileType)
+    return right.type.element_type == plan.multiply
+
+
+def _packed(value: SSAValue) -> bool:
+    return isinstance(value.owner, kernel.CursorOp) and value.owner.packed is not None
+
+
+def _fits_sweep(op: kernel.SweepOp, plan: RowPlan) -> bool:
+    if plan.rows not in op.dims:
+        return not any(value in plan.held for value in op.operands)
+    if op.dims[0] != plan.rows:
+        return False
+    if len(op.dims) == 1 and any(kind is not Output.Each for kind in op.output_kinds):
+        return False
+    return all(value in plan.held for value in op.outputs)
+
+
+def _dims(value: SSAValue) -> tuple[str, ...]:
+    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
+    return value.type.dims

@@ -1,0 +1,129 @@
+"""Programs on an NVIDIA GPU, through CuPy: compiled by NVRTC for the device at hand, on its stream."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ..lowering.emit_cuda import CudaKernel, CudaSource
+from .arrays import ArrayView
+from .cached_compilation import tree_digest
+from .cuda_emulator.native_files import device_directory
+from .cuda_library import CudaLibrary
+from .interpreter import InputError
+from .lowered_program import CompileOptions
+from .settings import binary_size
+
+OLDEST = (8, 0)
+"""The compute capability that generated code needs."""
+STATIC_SHARED = 48 * 1024
+"""Bytes of shared memory that a block has without asking for more."""
+
+
+class DeviceError(InputError):
+    """There is no GPU that programs could run on, or it has too little of something."""
+
+
+def cupy_module() -> Any:
+    """CuPy, with a device. Raises DeviceError where either is missing."""
+    try:
+        cupy: Any = importlib.import_module("cupy")
+    except ImportError as error:
+        raise DeviceError(
+            "the target cuda needs CuPy, which cannot be imported: install bb-compiler[cuda12] or [cuda13] "
+            f"({error})"
+        ) from error
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # CuPy's own, whose class is not there without its libraries
+        raise DeviceError(f"the target cuda needs an NVIDIA GPU and its driver: {error}") from error
+    if count < 1:
+        raise DeviceError("the target cuda needs an NVIDIA GPU, but the driver knows of none")
+    return cupy
+
+
+class DeviceLibrary(CudaLibrary):
+    """The kernels of a program on the current device; compiled when the first one is launched."""
+
+    def __init__(self, program: ModuleOp, options: CompileOptions):
+        self._cupy = cupy_module()
+        self._modules: dict[int, Any] = {}
+        self._kernels: dict[tuple[int, str], Any] = {}
+        self._lock = Lock()
+        capability = str(self._cupy.cuda.Device().compute_capability)
+        if (int(capability[:-1]), int(capability[-1])) < OLDEST:
+            raise DeviceError(
+                f"the GPU has compute capability {capability[:-1]}.{capability[-1]}, generated code needs "
+                f"{OLDEST[0]}.{OLDEST[1]} (sm_80) or later"
+            )
+        super().__init__(program, options)
+
+    @property
+    def arch(self) -> str:
+        return self.options.cuda.arch or f"sm_{self._cupy.cuda.Device().compute_capability}"
+
+    def run(
+        self,
+        source: CudaSource,
+        function: CudaKernel,
+        tasks: int,
+        arrays: Sequence[ArrayView],
+        numbers: Sequence[np.generic],
+        scratch_bytes: int,
+        outputs: int,
+    ) -> None:
+        launched = self._kernel(source, function)
+        arguments: list[object] = [np.uint64(view.pointer) for view in arrays]
+        arguments += numbers
+        blocks = tasks
+        if function.scratch:
+            # A few blocks for each multiprocessor, which run several iterations with one piece of memory.
+            attributes = self._cupy.cuda.Device().attributes
+            blocks = min(tasks, 4 * int(attributes["MultiProcessorCount"]))
+            try:
+                memory = self._cupy.empty(max(16, blocks * scratch_bytes), np.uint8)
+            except self._cupy.cuda.memory.OutOfMemoryError as error:
+                raise DeviceError(
+                    f"'{function.entry}' needs {binary_size(blocks * scratch_bytes)} of memory of its own, "
+                    f"which the GPU does not have: {error}"
+                ) from error
+            arguments += [memory, np.int64(scratch_bytes), np.int32(tasks)]
+        launched((blocks,), (function.threads,), tuple(arguments), shared_mem=function.shared_bytes)
+
+    def _kernel(self, source: CudaSource, function: CudaKernel) -> Any:
+        device = int(self._cupy.cuda.Device().id)
+        key = (hash((id(source), device)), function.entry)
+        with self._lock:
+            if key not in self._kernels:
+                self._kernels[key] = self._compiled(source, function)
+        return self._kernels[key]
+
+    def _compiled(self, source: CudaSource, function: CudaKernel) -> Any:
+        attributes = self._cupy.cuda.Device().attributes
+        most = int(attributes["MaxSharedMemoryPerBlockOptin"])
+        if function.shared_bytes > most:
+            raise DeviceError(
+                f"'{function.entry}' needs {binary_size(function.shared_bytes)} of shared memory, "
+                f"the GPU has {binary_size(most)} for a block: kernel-place-cuda{{shared-memory={most}}} "
+                f"makes do with that"
+            )
+        if id(source) not in self._modules:
+            folder = device_directory()
+            # CuPy's cache knows a program by its text and options: the headers are part of both.
+            options = ("-std=c++17", f"-I{folder}", f"-DBB_HEADERS={tree_digest(folder)[:16]}")
+            self._modules[id(source)] = self._cupy.RawModule(code=source.text, options=options)
+        launched = self._modules[id(source)].get_function(function.entry)
+        if function.shared_bytes > STATIC_SHARED:
+            launched.max_dynamic_shared_size_bytes = function.shared_bytes
+        registers = int(launched.num_regs) * function.threads
+        if registers > int(attributes["MaxRegistersPerBlock"]):
+            raise DeviceError(
+                f"'{function.entry}' needs {registers} registers for a block of {function.threads} threads, "
+                f"the GPU has {int(attributes['MaxRegistersPerBlock'])}"
+            )
+        return launched

@@ -1,0 +1,133 @@
+"""Programs for GPUs on the emulator: a test bed, chosen by name only, which reports no times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..lowering.emit_cuda import CudaKernel, CudaSource
+from .arrays import ArrayView
+from .call_plan import Notes
+from .cuda_emulator import EmulatedModule, EmulationError
+from .cuda_library import CudaLibrary
+from .launch_plan import Launch
+from .ptx import PtxModule
+from .scalar_semantics import Array
+
+BLOCKS = 3
+"""How many blocks there are where each runs several iterations."""
+TIME_LIMIT = 3600.0
+"""Seconds of CPU time for one launch."""
+
+
+class EmulatedLibrary(CudaLibrary):
+    """The kernels of a program, run by the emulator. `reports` says what the last call did."""
+
+    _names: tuple[str, ...] = ()
+
+    def launch(
+        self, launch: Launch, arrays: list[ArrayView], lengths: list[int], threads: int, notes: Notes
+    ) -> None:
+        """Run a kernel on arrays. Raises EmulationError where it does something wrong."""
+        self._names = tuple(
+            argument.name_hint or f"array{number}"
+            for number, argument in enumerate(launch.function.body.block.args)
+        )
+        super().launch(launch, arrays, lengths, threads, notes)
+
+    def run(
+        self,
+        source: CudaSource,
+        function: CudaKernel,
+        tasks: int,
+        arrays: Sequence[ArrayView],
+        numbers: Sequence[np.generic],
+        scratch_bytes: int,
+        outputs: int,
+    ) -> None:
+        given: list[Array] = []
+        copies: list[tuple[ArrayView, Array]] = []
+        for view in arrays:
+            array, copied = _span(view)
+            given.append(array)
+            if copied:
+                copies.append((view, array))
+        if copies:
+            # Elements before the first one, which no pointer of the emulator's reaches: copied in order.
+            numbers = _renumbered(arrays, given, numbers, copies)
+        arguments: list[object] = [*given, *numbers]
+        blocks = tasks
+        if function.scratch:
+            blocks = min(tasks, BLOCKS)
+            arguments += [np.zeros(max(16, blocks * scratch_bytes), np.uint8), np.int64(scratch_bytes)]
+            arguments.append(np.int32(tasks))
+        first_output = len(arrays) - outputs
+        module = self._module(source)
+        emulated = module.get_function(function.entry)
+        emulated.max_dynamic_shared_size_bytes = max(function.shared_bytes, 48 * 1024)
+        undefined = [index for index in range(first_output, len(arrays)) if arrays[index].owner is not None]
+        cuda = self.options.cuda
+        report = emulated.launch(
+            (blocks,),
+            (function.threads,),
+            arguments,
+            function.shared_bytes,
+            schedule=None if cuda.seed is None else "pct",
+            seed=cuda.seed,
+            profile=cuda.profile or None,
+            names=self._names,
+            undefined=undefined,
+            time_limit=TIME_LIMIT,
+        )
+        self.reports.append(report)
+        for view, array in copies:
+            if view.writable:
+                view.numpy()[...] = array
+        if not report.ok:
+            raise EmulationError(report)
+
+    def _module(self, source: CudaSource) -> EmulatedModule | PtxModule:
+        key = id(source)
+        if key not in self._modules:
+            cuda = self.options.cuda
+            if cuda.tier == "ptx":
+                self._modules[key] = PtxModule(
+                    source.text, arch=self.arch, check=cuda.check, use_cache=self.options.use_cache
+                )
+            else:
+                self._modules[key] = EmulatedModule(
+                    source.text, check=cuda.check, use_cache=self.options.use_cache
+                )
+        return self._modules[key]
+
+    @property
+    def _modules(self) -> dict[int, EmulatedModule | PtxModule]:
+        return self.__dict__.setdefault("_modules_", {})
+
+
+def _span(view: ArrayView) -> tuple[Array, bool]:
+    """The memory of an array from its first element on, and whether it had to be copied for that."""
+    low, high = view.byte_range
+    if low == view.pointer:
+        count = (high - low) // view.dtype.itemsize
+        return replace(view, shape=(count,), strides=(1,)).numpy(), False
+    return np.ascontiguousarray(view.numpy()), True
+
+
+def _renumbered(
+    arrays: Sequence[ArrayView],
+    given: Sequence[Array],
+    numbers: Sequence[np.generic],
+    copies: Sequence[tuple[ArrayView, Array]],
+) -> list[np.generic]:
+    """The numbers of a launch, with the strides of what was copied."""
+    strides: list[np.generic] = []
+    copied = {id(view) for view, _ in copies}
+    for view, array in zip(arrays, given, strict=True):
+        own = view.strides
+        if id(view) in copied:
+            own = tuple(stride // array.itemsize for stride in array.strides)
+        strides += [np.int64(stride) for stride in own]
+    return [*strides, *numbers[len(strides) :]]
