@@ -263,8 +263,11 @@ def test_narrow_floats_round_to_nearest_even(library: Library, storage: str):
     x = float_arguments()[: len(float_arguments()) // 16 * 16]
     with np.errstate(all="ignore"):
         want = x.astype(STORAGE[storage])
-    results = [np.zeros(len(x), STORAGE[storage]) for _ in range(3)]
+    results = [np.zeros(len(x), STORAGE[storage]) for _ in range(4)]
     library(f"store_f32_{storage}", results[0], 0, 1, x, len(x), 1, len(x))
+    turned, rows = np.zeros_like(results[0]), len(x) // 16
+    library(f"store_f32_{storage}", turned, 1, rows, x, 16, rows, 16)
+    results[3] = np.ascontiguousarray(turned.reshape(16, rows).T).ravel()
     library(f"convert_scalar_{storage}", results[1], x, len(x))
     library(
         "convert_bits_float16" if storage == "float16" else f"convert_scalar_{storage}", results[2], x, len(x)
@@ -284,6 +287,9 @@ def test_narrow_floats_widen_exactly(library: Library, storage: str):
     got = aligned(65536)
     library(f"load_f32_{storage}", got, 65536, 1, 65536, halves, 0, 1, 1, 65536, 0.0)
     assert np.array_equal(got, want, equal_nan=True)
+    got[:] = 0
+    library(f"load_f32_{storage}", got, 16, 4096, 16, halves, 1, 4096, 4096, 16, 0.0)
+    assert np.array_equal(got.reshape(4096, 16).T.ravel(), want, equal_nan=True)
     got[:] = 0
     library(
         f"load_f32_{storage}", got, 65536, 1, 65536, halves[::-1], 0, -1, 1, 65536, 0.0

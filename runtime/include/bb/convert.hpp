@@ -52,6 +52,18 @@ BB_INLINE halves narrow_bf16(vf v) {
 #else
 BB_INLINE halves narrow_bf16(vf v) { return narrow_bf16_bits(v); }
 #endif
+// Words of two: `even` in the low half, lane by lane.
+BB_INLINE words narrow_bf16_pairs(vf even, vf odd) {
+#if defined(BB_AVX512) && defined(__AVX512BF16__)
+  constexpr int denormal = 0x20;
+  constexpr short at[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  if (__builtin_expect(!(_mm512_fpclass_ps_mask((__m512)even, denormal) | _mm512_fpclass_ps_mask((__m512)odd, denormal)), 1))
+    return (words)_mm512_permutexvar_epi16(_mm512_loadu_si512(at), (__m512i)_mm512_cvtne2ps_pbh((__m512)odd, (__m512)even));
+#endif
+  return __builtin_convertvector(narrow_bf16_bits(even), words) |
+         __builtin_convertvector(narrow_bf16_bits(odd), words) << 16;
+}
 // Exact: the exponent is moved by a multiplication, which also gives f16's denormals their value.
 BB_INLINE vf widen_f16_bits(halves h) {
   words u = __builtin_convertvector(h, words), magnitude = (u & 0x7fff) << 13, sign = (u & 0x8000) << 16;
@@ -82,6 +94,11 @@ BB_INLINE halves narrow_f16(vf v) { return (halves)_mm256_cvtps_ph(v, _MM_FROUND
 BB_INLINE vf widen_f16(halves h) { return widen_f16_bits(h); }
 BB_INLINE halves narrow_f16(vf v) { return narrow_f16_bits(v); }
 #endif
+
+// W<float> pairs of 16 bits as they lie.
+typedef float bits_unaligned __attribute__((vector_size(BB_VECTOR_BYTES), aligned(2), may_alias));
+BB_INLINE vf load_bits(const void* p) { return *(const bits_unaligned*)p; }
+BB_INLINE void store_bits(void* p, vf v) { *(bits_unaligned*)p = v; }
 
 template <class S>
 inline constexpr bool is_half = std::is_same_v<S, bf16> || std::is_same_v<S, f16>;

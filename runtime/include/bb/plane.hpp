@@ -75,6 +75,29 @@ BB_INLINE void store_square(S* dst, idx lane_stride, const T* src, idx ld, idx r
   transpose(r);
   for (int i = 0; i < w && i < count; i++) store_as<T>(dst + i * lane_stride, r[i], rows);
 }
+// bf16 along the outer stride: two at a time they are words, and half as many squares are turned.
+template <class T, class S>
+inline constexpr bool turns_words = std::is_same_v<T, float> && std::is_same_v<S, bf16>;
+
+// Whole squares of words: rows [o, o + 2 W) x lanes [l, l + W) of a plane.
+BB_INLINE void load_words(float* dst, idx ld, const bf16* src, idx lane_stride) {
+  constexpr int w = W<float>;
+  vf r[w];
+  BB_UNROLL for (int i = 0; i < w; i++) r[i] = load_bits(src + i * lane_stride);
+  transpose(r);
+  BB_UNROLL for (int i = 0; i < w; i++) {
+    store(dst + 2 * i * ld, (vf)((words)r[i] << 16));
+    store(dst + (2 * i + 1) * ld, (vf)((words)r[i] & 0xffff0000u));
+  }
+}
+BB_INLINE void store_words(bf16* dst, idx lane_stride, const float* src, idx ld) {
+  constexpr int w = W<float>;
+  vf r[w];
+  BB_UNROLL for (int i = 0; i < w; i++)
+    r[i] = (vf)narrow_bf16_pairs(load(src + 2 * i * ld), load(src + (2 * i + 1) * ld));
+  transpose(r);
+  BB_UNROLL for (int i = 0; i < w; i++) store_bits(dst + i * lane_stride, r[i]);
+}
 }  // namespace detail
 
 template <class T>
@@ -116,13 +139,18 @@ inline __attribute__((noinline)) void load_plane(T* dst, idx ld, idx outer, idx 
       for (idx l = 0; l < lanes; l += w) store(dst + o * ld + l, keep(v, count - l, fill));
     }
   } else if (outer_stride == 1) {
-    for (idx l = 0; l < lanes; l += w)
-      for (idx o = 0; o < rows; o += w)
+    for (idx l = 0; l < lanes; l += w) {
+      idx o = 0;
+      if constexpr (detail::turns_words<T, S>)
+        for (; l + w <= count && o + 2 * w <= rows; o += 2 * w)
+          detail::load_words(dst + o * ld + l, ld, src + o + l * lane_stride, lane_stride);
+      for (; o < rows; o += w)
         if (l < count)
           detail::load_square(dst + o * ld + l, ld, src + o + l * lane_stride, lane_stride, rows - o,
                               count - l, fill);
         else
           for (idx i = o; i < rows && i < o + w; i++) store(dst + i * ld + l, splat<T>(fill));
+    }
   } else {
     for (idx o = 0; o < rows; o++) {
       for (idx l = 0; l < count; l++) dst[o * ld + l] = cast<T>(src[o * outer_stride + l * lane_stride]);
@@ -145,10 +173,15 @@ inline __attribute__((noinline)) void store_plane(S* dst, idx outer_stride, idx 
       if (l < valid_lanes) store_as<T>(d + l, load(s + l), valid_lanes - l);
     }
   } else if (outer_stride == 1) {
-    for (idx l = 0; l < valid_lanes; l += w)
-      for (idx o = 0; o < valid_outer; o += w)
+    for (idx l = 0; l < valid_lanes; l += w) {
+      idx o = 0;
+      if constexpr (detail::turns_words<T, S>)
+        for (; l + w <= valid_lanes && o + 2 * w <= valid_outer; o += 2 * w)
+          detail::store_words(dst + o + l * lane_stride, lane_stride, src + o * ld + l, ld);
+      for (; o < valid_outer; o += w)
         detail::store_square(dst + o + l * lane_stride, lane_stride, src + o * ld + l, ld, valid_outer - o,
                              valid_lanes - l);
+    }
   } else {
     for (idx o = 0; o < valid_outer; o++)
       for (idx l = 0; l < valid_lanes; l++)
