@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects.builtin import f64, i32
+from xdsl.dialects.builtin import f64, i32, i64
 from xdsl.ir import Attribute
+
+from ..dialects import kernel
+from ..dialects.diagnostics import OpError
 
 
 def computes_in_double(element_types: Iterable[Attribute]) -> bool:
@@ -14,3 +17,15 @@ def computes_in_double(element_types: Iterable[Attribute]) -> bool:
     Else it computes in f32, of which 16-bit floats are a part.
     """
     return any(type in (f64, i32) for type in element_types)
+
+
+def kernel_computes_in_double(function: kernel.FuncOp) -> bool:
+    """Whether a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
+    types: set[Attribute] = set()
+    for op in function.walk():
+        for value in op.results:
+            if isinstance(value.type, kernel.TileType | kernel.CursorType):
+                if value.type.element_type == i64:
+                    raise OpError(op, "has elements of type i64, which a CPU kernel does not compute with")
+                types.add(value.type.element_type)
+    return computes_in_double(types)

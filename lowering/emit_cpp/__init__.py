@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from xdsl.ir import Operation
 
 from ...dialects import kernel
-from .kernels import KernelEmitter, dims_in_order, entry_name, kernel_computes_in_double
+from ..precision import kernel_computes_in_double
+from .kernels import KernelEmitter, dims_in_order, entry_name
 from .probes import Category, Statement, probed
 
 __all__ = ["Category", "Statement", "dims_in_order", "emit_cpp", "entry_name", "statements_of"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import BFloat16Type, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import BFloat16Type
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
 from ...dialects.kernel.sizes import buffer_elements
-from ..precision import computes_in_double
+from ..precision import kernel_computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .buffers import buffer_layout, tiles_in_buffers
 from .names import Names
-from .pairs import are_rounded_when_stored, buffers_of_pairs
+from .pairs import are_rounded_when_stored, buffers_of_pairs, tiles_of_pairs
 from .probes import Probes
 from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place, widened
 from .scalars import number
@@ -68,7 +68,7 @@ class KernelEmitter:
     numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
     """Of the statements that a profile tells apart; empty for none."""
     pairs: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Buffers of pairs of bf16."""
+    """Buffers and tiles of pairs of bf16."""
     lent: dict[SSAValue, kernel.CursorOp] = field(default_factory=dict[SSAValue, kernel.CursorOp])
     """Tiles that are blocks of buffers."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
@@ -81,7 +81,8 @@ class KernelEmitter:
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
         self.double = kernel_computes_in_double(self.function)
-        self.pairs = set() if self.double else buffers_of_pairs(self.function)
+        if not self.double:
+            self.pairs = buffers_of_pairs(self.function) | tiles_of_pairs(self.function)
         self.lent = tiles_in_buffers(self.function, self.pairs)
         launch = [f"  {line}" for line in self.probes.launch(self.names)]
         self.dims = name_dims(self.names, block.parse_dims(self.function.attributes[block.DIMS]))
@@ -233,11 +234,12 @@ class KernelEmitter:
                     continue
                 type = tile_type(inner.result)
                 name = self.names.claim(inner.result.name_hint or "tile", "_at", "_ld")
-                stride, size = plane_size(type, self.dims)
+                pairs = inner.result in self.pairs
+                stride, size = plane_size(type, self.dims, pairs)
                 home = "kept" if stages is not None and inner.result in stages.kept else "room"
                 sizes.append(f"const bb::idx {name}_ld = {stride}, {name}_at = {home};")
                 sizes.append(f"{home} += {size};")
-                self.planes[inner.result] = Plane(name, f"{name}_ld", type)
+                self.planes[inner.result] = Plane(name, f"{name}_ld", type, pairs=pairs)
             elif isinstance(inner, kernel.BufferOp):
                 strides, size = buffer_layout(inner, self.dims, pairs=inner.result in self.pairs)
                 suffixes = [f"_s{axis}" for axis in range(len(strides))]
@@ -262,7 +264,10 @@ class KernelEmitter:
             memory = {"room": "memory"}.get(home, home) if stages is None else _HOMES.get(home)
             if memory is None:
                 memory = f"({name}_near ? {_HOMES[near]} : {_HOMES[far]})"
-            pointers.append(f"T* const {name} = {memory} + {name}_at;")
+            if isinstance(inner, kernel.TileOp) and inner.result in self.pairs:
+                pointers.append(f"bb::Pair* const {name} = (bb::Pair*)({memory} + {name}_at);")
+            else:
+                pointers.append(f"T* const {name} = {memory} + {name}_at;")
         rooms = "room = 0" if stages is None else "room = 0, kept = 0, shared = 0, lists = 0, common = 0"
         return [f"bb::idx {rooms};", *sizes], pointers
 
@@ -438,6 +443,11 @@ class KernelEmitter:
             return [f"bb::load_vector<T>({plane.pointer}, {width}, {window.pointer}, {stride}, {width});"]
         outer, lanes = ordered(plane.type, window.widths)
         by_outer, by_lane = ordered(plane.type, window.strides)
+        if plane.pairs:
+            return [
+                f"bb::load_pairs<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
+                f"{window.pointer}, {by_outer}, {by_lane});"
+            ]
         return [
             f"bb::load_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
             f"{window.pointer}, {by_outer}, {by_lane}, {outer}, {lanes});"
@@ -577,18 +587,6 @@ def _closed(body: Sequence[str]) -> list[str]:
         "});",
         "if (status) return status;",
     ]
-
-
-def kernel_computes_in_double(function: kernel.FuncOp) -> bool:
-    """Whether a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
-    types: set[Attribute] = set()
-    for op in function.walk():
-        for value in op.results:
-            if isinstance(value.type, kernel.TileType | kernel.CursorType):
-                if value.type.element_type == i64:
-                    raise OpError(op, "has elements of type i64, which a CPU kernel does not compute with")
-                types.add(value.type.element_type)
-    return computes_in_double(types)
 
 
 def dims_in_order(function: kernel.FuncOp) -> Mapping[str, block.DimAttr]:

@@ -1,6 +1,6 @@
-"""Buffers that hold bf16 in pairs along k, as `runtime/include/bb/pairs.hpp` has them.
+"""Buffers and tiles that hold bf16 in pairs along k, as `runtime/include/bb/pairs.hpp` has them.
 
-Other buffers keep bf16 as f32. Where only contractions that multiply in bf16 read a buffer, each of them
+Others keep bf16 as f32. Where only contractions that multiply in bf16 read a buffer or a tile, each of them
 would pair its elements anew; so they are paired once, when they are stored, and take half the room.
 """
 
@@ -31,6 +31,62 @@ def are_rounded_when_stored(tile: SSAValue, pairs: Collection[SSAValue]) -> bool
         and (kernel.is_output(op.target.owner.array) or op.target.owner.array in pairs)
         for op in readers
     )
+
+
+def tiles_of_pairs(function: kernel.FuncOp) -> set[SSAValue]:
+    """The tiles of a kernel that lie in pairs: rows run along lanes, pairs along the columns, which are k.
+
+    They are loaded from bf16, or written by sweeps alone, one such tile by each.
+    """
+    found: set[SSAValue] = set()
+    for op in function.walk():
+        if isinstance(op, kernel.TileOp) and _is_made_of_pairs(op.result):
+            writers = kernel.writers(op.result)
+            if not any(
+                _writes_pairs(writer, found) for writer in writers if isinstance(writer, kernel.SweepOp)
+            ):
+                found.add(op.result)
+    return found
+
+
+def _writes_pairs(op: kernel.SweepOp, found: set[SSAValue]) -> bool:
+    return any(tile in found for tile in op.outputs)
+
+
+def _is_made_of_pairs(tile: SSAValue) -> bool:
+    type = tile.type
+    assert isinstance(type, kernel.TileType)
+    if len(type.dims) != 2 or not type.rows_in_lanes or not isinstance(type.element_type, BFloat16Type):
+        return False
+    read = False
+    for use in tile.uses:
+        op = use.operation
+        if _makes(op, tile, use.index):
+            continue
+        if not _multiplies(op, use.index):
+            return False
+        read = True
+    return read
+
+
+def _makes(op: Operation, tile: SSAValue, index: int) -> bool:
+    """Whether an operation only writes a tile, all of it: a load of bf16, or a sweep over its elements."""
+    if isinstance(op, kernel.LoadOp):
+        cursor = op.source.type
+        array = op.source.owner
+        return (
+            op.in_place is None
+            and isinstance(array, kernel.CursorOp)
+            and not isinstance(array.array.owner, kernel.BufferOp)
+            and isinstance(cursor, kernel.CursorType)
+            and isinstance(cursor.element_type, BFloat16Type)
+        )
+    if not isinstance(op, kernel.SweepOp) or index < len(op.inputs):
+        return False
+    type = tile.type
+    assert isinstance(type, kernel.TileType)
+    kinds = [kind for each, kind in zip(op.outputs, op.output_kinds, strict=True) if each is tile]
+    return tuple(op.dims) == type.dims and op.rows_in_lanes and kinds == [kernel.Output.Each]
 
 
 def _lies_in_pairs(op: kernel.BufferOp, dims: Mapping[str, block.DimAttr]) -> bool:

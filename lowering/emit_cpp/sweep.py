@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
@@ -50,8 +50,10 @@ class SweepEmitter:
         body += [
             self._written(index)
             for index, kind in enumerate(self.op.output_kinds)
-            if kind is Output.Each and index not in self.left_out
+            if kind is Output.Each and index not in self.left_out and index != self._paired
         ]
+        if self._paired is not None:
+            return self._in_pairs([*body, f"return {self._as_stored(self._paired)};"], reductions)
         if not reductions:
             return [
                 f"bb::sweep<T>({self._outer}, {self._lanes}, [&](bb::idx o, bb::idx l) BB_BODY {{",
@@ -61,6 +63,11 @@ class SweepEmitter:
         if self._vertical:
             return self._reduced_down(body, reductions)
         return self._reduced_across(body, reductions)
+
+    @property
+    def _paired(self) -> int | None:
+        """The output that goes into pairs of rows of lanes."""
+        return next((i for i, tile in enumerate(self.op.outputs) if self.planes[tile].pairs), None)
 
     # Geometry
 
@@ -150,7 +157,8 @@ class SweepEmitter:
             else:
                 operands = [self._values[operand] for operand in op.operands]
                 type = "const V" if is_float(result.type) else "const I"
-                value = expression(op, operands, self.double)
+                near = isinstance(op, math.ExpOp) and self._goes_into_pairs(result)
+                value = f"bb::exp_near({operands[0]})" if near else expression(op, operands, self.double)
             name = self._values[result] = self.names.claim(result.name_hint or "t")
             lines.append(f"{type} {name} = {value};")
         return lines
@@ -167,9 +175,23 @@ class SweepEmitter:
             and (
                 self.op.outputs[use.index] in self.rounded
                 or self.planes[self.op.outputs[use.index]].rows is not None
+                or use.index == self._paired
             )
             and tile_type(self.op.outputs[use.index]).element_type == op.result.type
             for use in uses
+        )
+
+    def _goes_into_pairs(self, value: SSAValue) -> bool:
+        """Whether all that becomes of a value is an element of bf16, and perhaps sums beside it."""
+        if self._paired is None:
+            return False
+        rounded = self.op.yield_op.arguments[self._paired]
+        if not isinstance(rounded.owner, arith.TruncFOp) or rounded.owner.input is not value:
+            return False
+        return all(
+            use.operation is rounded.owner
+            or (use.operation is self.op.yield_op and self.op.output_kinds[use.index] is Output.Sum)
+            for use in value.uses
         )
 
     def _quantity(self, op: kernel.QuantityOp) -> str:
@@ -207,8 +229,29 @@ class SweepEmitter:
     def _neutral(self, index: int) -> str:
         return number(_NEUTRAL[self.op.output_kinds[index]], self.double)
 
-    def _reduced_down(self, body: Sequence[str], reductions: Sequence[int]) -> list[str]:
-        """Reductions over rows of lanes: accumulators are vectors, one for each lane."""
+    def _in_pairs(self, body: Sequence[str], reductions: Sequence[int]) -> list[str]:
+        """One output in pairs of rows of lanes; the body ends with its element."""
+        assert self._paired is not None
+        plane = self.planes[self.op.outputs[self._paired]]
+        put = (
+            "[&](bb::idx o, bb::idx l, auto pairs) BB_BODY "
+            f"{{ bb::put_pairs({plane.pointer} + o * {plane.stride} + l, pairs); }}"
+        )
+        if reductions:
+            return self._reduced_down(body, reductions, put)
+        return [
+            f"bb::sweep_pairs<T>({self._outer}, {self._lanes}, [&](bb::idx o, bb::idx l) BB_BODY {{",
+            *_indented(body),
+            f"}}, {put});",
+        ]
+
+    def _reduced_down(
+        self, body: Sequence[str], reductions: Sequence[int], put: str | None = None
+    ) -> list[str]:
+        """Reductions over rows of lanes: accumulators are vectors, one for each lane.
+
+        With `put` the body returns an element, two of which it stores.
+        """
         init = [
             f"acc[{place}] = bb::splat<T>({self._neutral(index)});" for place, index in enumerate(reductions)
         ]
@@ -220,12 +263,15 @@ class SweepEmitter:
             added.append(f"{total} = {value};")
             done.append(f"bb::store({self.planes[self.op.outputs[index]].pointer} + l, {total});")
         count = len(reductions)
+        function = "sweep_lanes" if put is None else "sweep_lanes_pairs"
+        returned = [] if put is None else [body[-1]]
         return [
-            f"bb::sweep_lanes<{count}, T>({self._outer}, {self._lanes},",
+            f"bb::{function}<{count}, T>({self._outer}, {self._lanes},",
             f"    [&](bb::idx, V (&acc)[{count}]) BB_BODY {{ {' '.join(init)} }},",
             f"    [&](bb::idx o, bb::idx l, V (&acc)[{count}]) BB_BODY {{",
-            *_indented([*body, *added], 4),
+            *_indented([*(body if put is None else body[:-1]), *added, *returned], 4),
             "    },",
+            *([] if put is None else [f"    {put},"]),
             f"    [&](bb::idx l, V (&acc)[{count}]) BB_BODY {{ {' '.join(done)} }});",
         ]
 

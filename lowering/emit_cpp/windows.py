@@ -192,20 +192,25 @@ class Plane:
     type: kernel.TileType
     rows: str | None = None
     """The rows that sweeps read or write in its place, where those of the array may serve: see rows.hpp."""
+    pairs: bool = False
+    """Whether two rows of lanes of bf16 share one of words: see pairs.hpp."""
 
     def elements(self, rows: str = "stride") -> tuple[str, str]:
         """The strides along the rows and the columns of a block."""
         return ("1", self.stride) if self.type.rows_in_lanes else (self.stride, "1")
 
 
-def plane_size(type: kernel.TileType, dims: Mapping[str, DimNames]) -> tuple[str, str]:
-    """The distance of rows of lanes of a tile, and the number of elements that it takes."""
+def plane_size(type: kernel.TileType, dims: Mapping[str, DimNames], pairs: bool = False) -> tuple[str, str]:
+    """The distance of rows of lanes of a tile, and the number of elements, or of pairs, that it takes."""
     lane = type.lane_dim
     if lane is None:
         return "bb::W<T>", "bb::W<T>"
     stride = f"bb::plane_ld<T>({dims[lane].size})"
     outer = type.outer_dim
-    return stride, stride if outer is None else f"{dims[outer].size} * {stride}"
+    if outer is None:
+        return stride, stride
+    rows = f"bb::ceil_div({dims[outer].size}, 2)" if pairs else dims[outer].size
+    return stride, f"{rows} * {stride}"
 
 
 def tile_type(value: SSAValue) -> kernel.TileType:

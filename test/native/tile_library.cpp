@@ -38,6 +38,10 @@ UNARY(abs)
 UNARY(floor)
 UNARY(ceil)
 
+EXPORT void exp_near_f32(float* y, const float* x, idx n) {
+  for (idx i = 0; i < n; i += W<float>) store(y + i, exp_near(load(x + i, n - i)), n - i);
+}
+
 #define BINARY(name)                                                           \
   EXPORT void name##_f32(float* y, const float* a, const float* b, idx n) {    \
     for (idx i = 0; i < n; i += W<float>)                                      \

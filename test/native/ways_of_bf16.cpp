@@ -43,6 +43,21 @@ EXPORT void pack(bf16* D, idx rows, idx columns, idx group, const float* X, idx 
 }
 EXPORT void pair(Pair* D, idx ld, const float* X, idx xld, idx K, idx lanes) { store_pairs<float>(D, ld, X, xld, K, lanes); }
 
+EXPORT void load_in_pairs(Pair* D, idx ld, idx outer, idx lanes, const bf16* X, idx by_outer, idx by_lane) {
+  load_pairs<float>(D, ld, outer, lanes, X, by_outer, by_lane);
+}
+EXPORT void sweep_in_pairs(Pair* D, idx ld, const float* X, float* sums, idx outer, idx lanes, int reduces) {
+  const auto put = [&](idx o, idx l, auto pairs) BB_BODY { put_pairs(D + o * ld + l, pairs); };
+  if (!reduces) return sweep_pairs(outer, lanes, [&](idx o, idx l) BB_BODY { return load(X + o * ld + l); }, put);
+  sweep_lanes_pairs<1>(
+      outer, lanes, [&](idx, vf(&acc)[1]) BB_BODY { acc[0] = vf{}; },
+      [&](idx o, idx l, vf(&acc)[1]) BB_BODY {
+        acc[0] += load(X + o * ld + l);
+        return load(X + o * ld + l);
+      },
+      put, [&](idx l, vf(&acc)[1]) BB_BODY { store(sums + l, acc[0]); });
+}
+
 #if defined(BB_AVX512)
 EXPORT int has_tiles() { return 1; }
 EXPORT int tiles_bfloat16(ARGUMENTS(bf16)) { return native::contract_tiles<native::SoftwareTiles>(PASSED); }

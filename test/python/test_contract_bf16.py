@@ -100,6 +100,29 @@ def test_other_operands_are_rounded_to_nearest_even(target: Library, way: str):
         assert (error <= bound(wide_a, wide_b, np.zeros_like(wide_a @ wide_b), F32)).all()
 
 
+@pytest.mark.parametrize("kind", range(4))
+def test_pairs_of_arrays_and_of_sweeps(target: Library, kind: int):
+    rng = np.random.default_rng(7)
+    w = target.lanes["f32"]
+    for outer, lanes in ((1, 1), (2, 16), (3, 17), (32, 16), (33, 64), (45, 80), (64, 5), (7, 147)):
+        values = rng.normal(size=(outer, lanes)).astype(F32)
+        ld = -(-lanes // w) * w
+        padded = np.zeros((outer + outer % 2, ld), np.uint16)
+        padded[:outer, :lanes] = values.astype(BF16).view(np.uint16)
+        want = padded[::2].astype(np.uint32) | padded[1::2].astype(np.uint32) << 16
+        x = laid_out(values.astype(BF16), kind)
+        got = np.full_like(want, 0xFFFFFFFF)
+        target("load_in_pairs", got, ld, outer, lanes, x, *strides(x))
+        assert (got == want).all(), (outer, lanes)
+        plane, sums = aligned((outer, ld)), aligned(ld)
+        plane[:, :lanes] = values
+        for reduces in (0, 1):
+            got[:] = 0xFFFFFFFF
+            target("sweep_in_pairs", got, ld, plane, sums, outer, lanes, ctypes.c_int(reduces))
+            assert (got[:, :lanes] == want[:, :lanes]).all(), (outer, lanes, reduces)
+        assert np.allclose(sums[:lanes], values.sum(axis=0), atol=1e-5)
+
+
 def test_packed_operands_give_what_plain_ones_give(target: Library, way: str):
     rng = np.random.default_rng(6)
     w = target.lanes["f32"]

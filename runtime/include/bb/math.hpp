@@ -23,6 +23,7 @@
 // sin and cos of |x| > 16384 (all of them without FMA), pow, and all transcendental functions of double go
 // lane by lane
 // through the C library; scalars as well.
+// exp_near(x): e^x of float, within (2 + |x|) 2^-23 of it: for results that are rounded to 16 bits. -inf, inf and NaN as exp.
 // Cost on Zen 4, ns for 16 floats in L1: exp2 1.9, exp 2.7, rsqrt 4.3, silu 4.7, log 6.0, tanh 6.3, sin 6.9,
 // erf 3.5, gelu 4.5.
 #pragma once
@@ -159,6 +160,22 @@ BB_INLINE vf exp2(vf x) {
   p = p * r + 6.931472057e-01f;
   p = p * r + 1.f;
   return detail::scale(p, n);
+}
+// Two thirds of the time of exp().
+BB_INLINE vf exp_near(vf x) {
+#if defined(BB_AVX512)
+  const vf t = x * 1.44269504088896341f;
+  const vf r = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);  // t - floor(t); 0 for infinities
+  vf p = splat(1.867130070e-03f);
+  p = p * r + 9.017030322e-03f;
+  p = p * r + 5.579991310e-02f;
+  p = p * r + 2.401644502e-01f;
+  p = p * r + 6.931513118e-01f;
+  p = p * r + 1.f;
+  return _mm512_scalef_ps(p, t);  // p * 2^floor(t)
+#else
+  return exp(x);
+#endif
 }
 BB_INLINE vf expm1(vf x) {
   vf c = min(splat(89.f), max(splat(-20.f), x));
