@@ -152,7 +152,7 @@ def test_arguments(tmp_path: Path):
 
 
 MISBEHAVIOUR = """
-extern "C" __global__ void scribbles(int* x) { for (long i = 0; i < 1 << 30; ++i) ((volatile char*)x)[-i] = 1; }
+extern "C" __global__ void scribbles(int* x) { for (long i = 0;; --i) ((volatile char*)x)[i] = 1; }
 extern "C" __global__ void loops(int* x) { for (;;) atomicAdd(x, 1); }
 extern "C" __global__ void divides(int* x) { x[1] = 5 / x[0]; }
 __device__ int deeper(int* x, int n) { return n == x[0] - 1 ? 0 : 1 + deeper(x, n + 1) * x[1]; }
