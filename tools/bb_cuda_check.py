@@ -19,6 +19,7 @@ from ..runtime.compile_errors import HostCompilerError
 from ..runtime.cuda_compile import CudaCompilerError, KernelResources, compile_cuda, kernel_resources
 from ..runtime.cuda_compile.resources import resource_table
 from ..runtime.cuda_emulator import EmulatedModule, EmulatorBuildError, Finding, LaunchReport
+from ..runtime.cuda_emulator.base_module import KernelModule, ModuleOptions
 from ..runtime.cuda_emulator.native_files import device_directory
 from ..runtime.ptx import PtxError, PtxModule
 from ..runtime.settings import SettingError
@@ -170,27 +171,8 @@ class _Check:
     # Running
 
     def _launches(self) -> list[LaunchReport]:
-        name = self._kernel_name()
-        expressions = () if name.isidentifier() else (name,)
-        flags = self._flags()
-        check = not self.options.fast
-        if self.options.ptx is not None:
-            module = PtxModule(
-                self.source,
-                arch=self.options.ptx,
-                options=flags,
-                name_expressions=expressions,
-                check=check,
-                file_name=self.file_name,
-            )
-        else:
-            module = EmulatedModule(
-                self.source,
-                options=flags,
-                name_expressions=expressions,
-                check=check,
-                file_name=self.file_name,
-            )
+        module = self._module()
+        name: str = self.options.kernel or self._only_kernel(list(module.compile().kernels))
         kernel = module.get_function(name)
         kernel.max_dynamic_shared_size_bytes = max(kernel.max_dynamic_shared_size_bytes, self.options.shared)
         given = [None if each.array is None else each.array.copy() for each in self.arguments]
@@ -220,13 +202,19 @@ class _Check:
     def _flags(self) -> list[str]:
         return [*(f"-D{text}" for text in self.options.define), *(f"-I{path}" for path in self.include)]
 
-    def _kernel_name(self) -> str:
-        if self.options.kernel is not None:
-            return self.options.kernel
-        module = EmulatedModule(
-            self.source, options=self._flags(), check=not self.options.fast, file_name=self.file_name
-        )
-        names = list(module.compile().kernels)
+    def _module(self) -> KernelModule:
+        kernel: str | None = self.options.kernel
+        given: ModuleOptions = {
+            "options": self._flags(),
+            "name_expressions": () if kernel is None or kernel.isidentifier() else (kernel,),
+            "check": not self.options.fast,
+            "file_name": self.file_name,
+        }
+        if self.options.ptx is not None:
+            return PtxModule(self.source, arch=self.options.ptx, **given)
+        return EmulatedModule(self.source, **given)
+
+    def _only_kernel(self, names: list[str]) -> str:
         if len(names) != 1:
             found = ", ".join(f"'{name}'" for name in names) or 'no kernel that is extern "C"'
             raise ToolError(f"{self.file_name} has {found}: name one with --kernel")

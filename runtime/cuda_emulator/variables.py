@@ -1,4 +1,4 @@
-"""The variables of a module: they keep their values from launch to launch, though each has its own process."""
+"""The variables of a module: they keep their values from launch to launch, each in its own process."""
 
 from __future__ import annotations
 

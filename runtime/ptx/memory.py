@@ -188,6 +188,9 @@ def _fence(context: Context, instruction: Instruction) -> str:
         if not opcode.take("async", "async::shared::cta", "async.shared::cta"):
             raise opcode.unsupported()
         opcode.take("shared::cta")
+        if opcode.take("global"):  # which is not looked at
+            opcode.done()
+            return ";"
         opcode.done()
         return "bb_emu_fence(BB_EMU_FENCE_ASYNC_PROXY);"
     opcode.choice("sc", "acq_rel", "acquire", "release")

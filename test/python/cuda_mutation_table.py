@@ -46,10 +46,10 @@ def table() -> str:
 
 def main() -> None:
     """Replace the table in the page."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
+    made = table()
+    before, _, rest = PAGE.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{table()}\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n{made}\n{END}{after}")
 
 
 if __name__ == "__main__":

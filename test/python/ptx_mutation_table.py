@@ -57,9 +57,10 @@ def _row(kernel: str, counts: Counter[str], missed: str) -> str:
 
 def main() -> None:
     """Replace the table in the page."""
+    made = table()
     before, _, rest = PAGE.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{table()}\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n{made}\n{END}{after}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from bb.runtime.cuda_compile import cuda_compiler_problem
@@ -103,6 +104,13 @@ template <class T> __global__ void add(T* x) {
         (["race.cu", "--block", "2000", *ARGUMENTS], "a block has at most 1,024 threads"),
         (["race.cu", "--shared", "-1"], "takes a number of bytes, not '-1'"),
         (["race.cu", "--shared", "300000", *ARGUMENTS], "more than any device has"),
+        (
+            ["race.cu", "--ptx", "sm_80", "--shared", "200000", *ARGUMENTS],
+            "200000 bytes of dynamic shared memory are more than a block of this architecture has (166912)",
+        ),
+        (["race.cu", "--arg", "zeros:f32:8x8@4x4/128"], "a row of the box has 16 bytes, and the swizzle 128"),
+        (["race.cu", "--arg", "i32:8@4x4"], "a box is one of an array"),
+        (["race.cu", "--arg", "x=zeros:f32:8x8@4x4", *ARGUMENTS[-4:]], "is a tensor map, which the kernel"),
         (["race.cu", "--arg", "out:f33:4"], "'f33' is no type"),
         (["race.cu", "--arg", "out:f32:4x"], "'4x' is no shape such as 2x128x64"),
         (["race.cu", "--arg", "out:f64:99999999999"], "an array has at most 4 GiB"),
@@ -141,3 +149,55 @@ def test_arguments(tmp_path: Path):
     assert (n.dtype, half.dtype, flag.dtype) == (np.int32, np.float16, np.bool_)
     with pytest.raises(ToolError, match=r"--arg x: an argument is in:FILE"):
         kernel_arguments(["x"])
+
+
+MISBEHAVIOUR = """
+extern "C" __global__ void scribbles(int* x) { for (long i = 0;; --i) ((volatile char*)x)[i] = 1; }
+extern "C" __global__ void loops(int* x) { for (;;) atomicAdd(x, 1); }
+extern "C" __global__ void divides(int* x) { x[1] = 5 / x[0]; }
+__device__ int deeper(int* x, int n) { return n == x[0] - 1 ? 0 : 1 + deeper(x, n + 1) * x[1]; }
+extern "C" __global__ void recurses(int* x) { x[0] = deeper(x, 0); }
+extern "C" __global__ void prints(int* x) { for (;;) printf("%0999d", x[0]); }
+extern "C" __global__ void aborts(int* x) { __trap(); }
+"""
+
+
+@pytest.mark.parametrize("tier", [[], ["--fast"], ["--ptx", "sm_90"]], ids=" ".join)
+def test_whatever_a_kernel_does_is_a_finding(
+    folder: Path, capsys: pytest.CaptureFixture[str], tier: list[str]
+):
+    if tier[:1] == ["--ptx"] and cuda_compiler_problem() is not None:
+        pytest.skip("needs NVRTC")
+    (folder / "bad.cu").write_text(MISBEHAVIOUR)
+    for kernel, kinds in [
+        ("scribbles", ("out of bounds", "illegal address")),
+        ("loops", ("time limit",)),
+        # NVRTC's PTX divides as the hardware does: by zero without a trap.
+        ("divides", ("no finding",) if "--ptx" in tier else ("division by zero",)),
+        ("recurses", ("stack overflow",)),
+        ("prints", ("too much output", "time limit")),
+        ("aborts", ("trap",)),
+    ]:
+        given = ["--kernel", kernel, "--block", "1", "--arg", "x=zeros:i32:2", "--time-limit", "0.5"]
+        status = main(["bad.cu", *given, *tier])
+        message = capsys.readouterr()
+        assert status == (0 if kinds == ("no finding",) else 1), message
+        assert any(kind in message.out for kind in kinds), message.out[-500:]
+        assert "Traceback" not in message.out + message.err
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("tier", [[], ["--ptx", "sm_90a"]], ids=["source", "ptx"])
+def test_tensor_maps(folder: Path, capsys: pytest.CaptureFixture[str], tier: list[str]):
+    source = np.random.default_rng(0)
+    a, b = (source.standard_normal((rows, 192)).astype(ml_dtypes.bfloat16) for rows in (100, 44))
+    for name, array in (("a", a), ("b", b)):
+        np.save(f"{name}.npy", array.view(np.uint16))
+    np.save("c.npy", a.astype(np.float64) @ b.astype(np.float64).T)
+    path = EXAMPLE.parents[2] / "test" / "cuda" / "matmul_hopper.cu"
+    arguments = ["in:bf16:a.npy@64x64/128", "in:bf16:b.npy@32x64/128", "out:f32:100x44@64x32", "i32:192"]
+    options = ["--grid", "2,2", "--block", "160", "--shared", "65536", "--expect", "c.npy"]
+    for argument in arguments:
+        options += ["--arg", argument]
+    assert main([str(path), *options, *tier]) == 0
+    assert capsys.readouterr().out.startswith("no finding in kernel 'matmul_hopper' (")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bb.runtime.compile_errors import HostCompilerError
 from bb.runtime.cuda_emulator import (
     EmulatedModule,
     EmulationError,
@@ -343,3 +344,29 @@ def test_a_grid_that_takes_for_ever(scale: EmulatedModule) -> None:
         (2**31 - 1,), (1,), (np.zeros(1, np.int32),), schedule="random", time_limit=0.2
     )
     assert report.findings[0].kind is FindingKind.TIME_LIMIT
+
+
+def test_shared_memory_has_its_limits() -> None:
+    code = """
+extern "C" __global__ void k(int* x) {
+  extern __shared__ int dynamic[];
+  dynamic[x[0]] = 5;
+  x[1] = dynamic[x[0]];
+}
+"""
+    kernel, x = EmulatedModule(code, check=True).get_function("k"), np.array([25000, 0], np.int32)
+    with pytest.raises(
+        ValueError, match="above the kernel's limit of 49152: set max_dynamic_shared_size_bytes"
+    ):
+        kernel((1,), (1,), (x,), 100004)
+    kernel.max_dynamic_shared_size_bytes = 232448
+    kernel((1,), (1,), (x,), 100004)
+    assert x.tolist() == [25000, 5]
+    assert kernel.launch((1,), (1,), (x,), 100000).findings[0].kind is FindingKind.OUT_OF_BOUNDS
+    with pytest.raises(
+        ValueError, match="232449 bytes of dynamic shared memory are more than any device has"
+    ):
+        kernel.max_dynamic_shared_size_bytes = 232449
+    code = 'extern "C" __global__ void k(int* x) { __shared__ int a[20000]; a[x[0]] = 1; x[1] = a[x[0]]; }'
+    with pytest.raises(HostCompilerError, match="more than 49152 bytes: take dynamic shared memory"):
+        EmulatedModule(code).get_function("k")((1,), (1,), (x,))

@@ -137,7 +137,8 @@ static void is_complete(const Store& store) {
 bool copies_under_way() { return !loads.empty(); }
 
 bool copy_under_way_to(const void* barrier, u64 phase) {
-  return std::any_of(loads.begin(), loads.end(), [&](const Load& load) { return load.barrier == barrier && load.phase == phase; });
+  const auto is_to = [&](const Load& load) { return load.barrier == barrier && load.phase == phase; };
+  return std::any_of(loads.begin(), loads.end(), is_to);
 }
 
 bool let_a_copy_arrive(const void* barrier) {
@@ -164,11 +165,14 @@ bool let_a_copy_arrive(const void* barrier) {
 static Box checked(const char* name, const void* map, u32 rank, int x, int y, const void* tile, u64 place) {
   Box box{.map = {}, .x = x, .y = rank == 1 ? 0 : y, .tile = static_cast<char*>(const_cast<void*>(tile)), .site = place,
           .thread = current->index, .stamp = 0};
-  if (map == nullptr || (reinterpret_cast<uintptr_t>(map) & 15) != 0) refuse(name, "there is no tensor map at this address", place);
+  if (map == nullptr || (reinterpret_cast<uintptr_t>(map) & 15) != 0)
+    refuse(name, "there is no tensor map at this address", place);
   memcpy(&box.map, map, sizeof box.map);
-  if (box.map.magic != BB_EMU_TENSOR_MAP_MAGIC) refuse(name, "the tensor map is none that the launch was given", place);
+  if (box.map.magic != BB_EMU_TENSOR_MAP_MAGIC)
+    refuse(name, "the tensor map is none that the launch was given", place);
   if (box.map.rank != rank) refuse(name, "the tensor map has another number of dimensions than the copy", place);
-  if (box.map.base % 16 != 0) refuse(name, "the array of the tensor map does not begin at a multiple of 16 bytes", place);
+  if (box.map.base % 16 != 0)
+    refuse(name, "the array of the tensor map does not begin at a multiple of 16 bytes", place);
   if (!shared.contains(tile) || !shared.contains(box.tile + box.bytes() - 1))
     report({.kind = "out of bounds", .access = "bulk copy", .site = place, .place = nearest(tile), .bytes = box.bytes(),
             .text = "the tile is not in shared memory"},
@@ -188,7 +192,8 @@ void bulk_thread_exits(Thread& thread) {
   };
   for (auto& group : own.groups)
     if (const auto found = unread(group); found != group.end())
-      report({.kind = "async in flight", .access = "exit", .site = found->box.site, .place = shared_place(found->box.tile),
+      report({.kind = "async in flight", .access = "exit", .site = found->box.site,
+              .place = shared_place(found->box.tile),
               .text = "the thread exits without a wait for this store: shared memory may be gone before it is read"},
              Then::Continue);
   if (!own.open.empty())
@@ -196,9 +201,12 @@ void bulk_thread_exits(Thread& thread) {
             .place = shared_place(own.open.front().box.tile),
             .text = "the thread exits without a commit and a wait for this store"},
            Then::Continue);
+  own.groups.push_back(std::move(own.open));
   for (auto& group : own.groups)
-    for (Store& store : group) write_store(store), is_complete(store);
-  for (Store& store : own.open) write_store(store), is_complete(store);
+    for (Store& store : group) {
+      write_store(store);
+      is_complete(store);
+    }
   own = {};
 }
 

@@ -212,7 +212,7 @@ static void report_traffic() {
 static void check_static_shared() {
   constexpr size_t LIMIT = 48 << 10, PADDING = 1024;
   if (bb_emu_kernel_count == 1 && static_shared_bytes() > LIMIT + PADDING)
-    refuse("the kernel's __shared__ variables have more than 49152 bytes, which no compiler takes: use dynamic shared memory");
+    refuse("the kernel's __shared__ variables have more than 49152 bytes: take dynamic shared memory");
 }
 
 static void prepare_machine(Launch& launch) {

@@ -43,7 +43,7 @@ static void end_phase_if_complete(void* address, Barrier& barrier, u64 place) {
   if (barrier.pending != 0 || barrier.transaction_bytes != 0) return;
   if (copy_under_way_to(address, barrier.phase))
     report({.kind = "invalid mbarrier", .access = "mbarrier phase", .site = place,
-            .text = "the phase ends while bulk copies to the mbarrier are under way: expect_tx has not been told of their bytes"},
+            .text = "the phase ends while bulk copies to the mbarrier are under way: their bytes are not expected"},
            Then::Stop);
   ++counters.mbarrier_phases;
   ++barrier.phase;

@@ -85,8 +85,8 @@ static void against_write(Check& check, const Region& region, const Cell& cell, 
   }
   const bool both_atomic = check.atomic() && (cell.flags & Cell::ATOMIC) != 0;
   if (both_atomic || happens_before(cell.writer, cell.write_stamp)) {
-    const bool other_proxy = check.by_proxy() && region.buffer == Place::STATIC_SHARED && (cell.flags & Cell::ASYNC_PROXY) == 0;
-    if (other_proxy && in_this_block(cell.writer) &&
+    const bool by_other_proxy = check.by_proxy() && (cell.flags & Cell::ASYNC_PROXY) == 0;
+    if (by_other_proxy && region.buffer == Place::STATIC_SHARED &&
         !fenced_for_proxy((cell.writer - 1) % thread_count, cell.write_stamp, false))
       check.complain("missing fence", {cell.writer, cell.write_site, verb_of_write(cell)}, offset, check.unfenced,
                      "no fence.proxy.async is between a thread's write and this");

@@ -35,7 +35,9 @@ static const char* direction(void* context) {
 static void report_bad_address(void* address, void* context, u64 site) {
   for (const Thread& thread : threads)
     if (on_guard(thread.fiber, address))
-      report({.kind = "stack overflow", .site = options.check ? last_site : site, .text = "a thread needs more than 256 KiB of stack"}, Then::Stop);
+      report({.kind = "stack overflow", .site = options.check ? last_site : site,
+              .text = "a thread needs more than 256 KiB of stack"},
+             Then::Stop);
   const Place place = nearest(address);
   const char* kind = place.buffer == Place::NO_BUFFER ? "illegal address" : "out of bounds";
   report({.kind = kind, .access = direction(context), .site = site, .place = place}, Then::Stop);
@@ -47,12 +49,17 @@ static void on_signal(int number, siginfo_t* info, void* context) {
   switch (number) {
     case SIGSEGV:
     case SIGBUS: report_bad_address(info->si_addr, context, site); break;
-    case SIGFPE: report({.kind = "division by zero", .site = site, .text = "an integer is divided by zero"}, Then::Stop); break;
+    case SIGFPE:
+      report({.kind = "division by zero", .site = site, .text = "an integer is divided by zero"}, Then::Stop);
+      break;
     case SIGVTALRM:
-      report({.kind = "time limit", .site = options.check ? last_site : site, .text = "the launch takes more CPU time than it may"},
+      report({.kind = "time limit", .site = options.check ? last_site : site,
+              .text = "the launch takes more CPU time than it may"},
              Then::Stop);
       break;
-    case SIGXFSZ: report({.kind = "too much output", .site = site, .text = "more than 64 MiB were printed"}, Then::Stop); break;
+    case SIGXFSZ:
+      report({.kind = "too much output", .site = site, .text = "more than 64 MiB were printed"}, Then::Stop);
+      break;
     default: report({.kind = "trap", .site = site, .text = "the kernel ended its process"}, Then::Stop); break;
   }
   _exit(4);

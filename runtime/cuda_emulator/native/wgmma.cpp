@@ -137,7 +137,7 @@ static std::shared_ptr<Accumulators> take_accumulators(const Call& call) {
     if (same) return each;
     for (u32 i = 0; i < count; ++i)
       if (overlap(*each, call.d[i], sizeof(float)))
-        refuse("its accumulators are in part those of a wgmma of another shape that has not been waited for", call.place);
+        refuse("its accumulators are in part those of a wgmma of another shape that is under way", call.place);
   }
   if (options.check) check_fence(call);
   auto made = std::make_shared<Accumulators>();
@@ -212,8 +212,9 @@ static void finish_issue(Collective& meeting, u32, Thread* lanes) {
   product.stamps[warp] = take_stamp(*lanes);
   product.warps |= 1u << warp;
   if (product.warps != 15) return;
-  const bool first_in_line = std::all_of(group.products.begin(), group.products.end() - 1, [](const Product& p) { return p.done; });
-  if (first_in_line && &product == &group.products.back() && coin()) execute(product);
+  const auto is_done = [](const Product& each) { return each.done; };
+  const bool is_next = std::all_of(group.products.begin(), group.products.end() - 1, is_done);
+  if (is_next && &product == &group.products.back() && coin()) execute(product);
   for (const u32 index : group.waiting)
     if (threads[index].state == State::Waiting) make_ready(threads[index]);
   group.waiting.clear();
@@ -237,12 +238,13 @@ static void execute(Product& product) {
     }
   for (u32 k = 0; k < 16; ++k)
     for (u32 column = 0; column < n; ++column) b[k][column] = operands.read_b(column, k);
-  const double sign = ((operands.flags & BB_EMU_WGMMA_NEGATE_A) != 0) != ((operands.flags & BB_EMU_WGMMA_NEGATE_B) != 0) ? -1 : 1;
-  const bool accumulate = (operands.flags & BB_EMU_WGMMA_ACCUMULATE) != 0;
+  const auto has = [&](int flag) { return (operands.flags & flag) != 0; };
+  const double sign = has(BB_EMU_WGMMA_NEGATE_A) != has(BB_EMU_WGMMA_NEGATE_B) ? -1 : 1;
+  const bool accumulate = has(BB_EMU_WGMMA_ACCUMULATE);
   for (u32 lane = 0; lane < LANES; ++lane) {
     auto& values = product.accumulators[lane]->values;
     for (u32 i = 0; i < n / 2; ++i) {
-      const u32 row = lane / 32 * 16 + lane % 32 / 4 + 8 * (i >> 1 & 1), column = 8 * (i >> 2) + 2 * (lane & 3) + (i & 1);
+      const u32 row = lane / 32 * 16 + lane % 32 / 4 + 8 * (i / 2 % 2), column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
       double sum = accumulate ? static_cast<double>(values[i]) : 0;
       for (u32 k = 0; k < 16; ++k) sum += sign * static_cast<double>(a[row][k]) * static_cast<double>(b[k][column]);
       values[i] = static_cast<float>(sum);
@@ -336,7 +338,9 @@ void bb_emu_wgmma_fence(uint64_t site) {
   state.memory.assign(state.begin, static_cast<const char*>(current->fiber.stack) + STACK_BYTES);
 }
 
-void bb_emu_wgmma_commit(uint64_t site) { meet("wgmma.commit_group", nullptr, site, BB_EMU_PLACE(site), finish_commit); }
+void bb_emu_wgmma_commit(uint64_t site) {
+  meet("wgmma.commit_group", nullptr, site, BB_EMU_PLACE(site), finish_commit);
+}
 
 void bb_emu_wgmma_wait(uint32_t pending, uint64_t site) {
   const u64 place = BB_EMU_PLACE(site);

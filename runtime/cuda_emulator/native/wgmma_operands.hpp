@@ -34,10 +34,11 @@ struct WgmmaTile {
     return shared_window + address;
   }
   const char* problem(bool transposed) const {
-    if (base_offset != 0) return "a descriptor with a base offset is not supported: let the tile begin where the swizzle's pattern does";
+    if (base_offset != 0) return "a descriptor with a base offset is not supported";
     if (span == 16) return nullptr;
+    // Along k a tile may begin some columns further in the first row of the pattern.
     if ((start >> 7 & (span / 16 - 1)) != 0 || start % span + (transposed ? 16u : 32u) > span)
-      return "the tile does not begin where the swizzle's pattern does (a multiple of 1024, 512 or 256 bytes), nor a multiple of 32 bytes behind it in the first row";
+      return "the tile does not begin where the pattern of its swizzle does, at a multiple of 1024, 512 or 256 bytes";
     return nullptr;
   }
 };

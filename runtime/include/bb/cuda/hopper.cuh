@@ -7,8 +7,8 @@
 #pragma once
 #include <bb/cuda/device.cuh>
 
-// What a copy moves: an array, and a box of it. A kernel takes it as `const __grid_constant__ BbTensorMap map`. On a GPU
-// it is a CUtensorMap, which cuTensorMapEncodeTiled fills; for the emulator Python makes it, TensorMap(array, box, swizzle).
+// What a copy moves: an array, and a box of it. A kernel takes it as `const __grid_constant__ BbTensorMap map`. On a
+// GPU it is a CUtensorMap, which cuTensorMapEncodeTiled fills; for the emulator Python makes one, a TensorMap.
 struct __align__(64) BbTensorMap {
   unsigned long long opaque[16];
 };
@@ -25,7 +25,8 @@ BB_DEVICE void bb_mbarrier_arrive_expect(unsigned long long* barrier, int bytes 
 #if BB_EMULATED
   bb_emu_mbarrier_arrive(barrier, 1, bytes, line);
 #else
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(bb_shared_address(barrier)), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
+               :: "r"(bb_shared_address(barrier)), "r"(bytes) : "memory");
 #endif
 }
 // Between what threads wrote to shared memory and what bulk copies and wgmma read of it (or write over it): after the
@@ -129,7 +130,7 @@ BB_DEVICE void bb_bulk_wait_read() {
 template <int SWIZZLE>
 BB_DEVICE unsigned long long bb_wgmma_tile(const void* address, int leading = 16,
                                            int stride = SWIZZLE == 0 ? 128 : 8 * SWIZZLE) {
-  static_assert(SWIZZLE == 0 || SWIZZLE == 32 || SWIZZLE == 64 || SWIZZLE == 128, "a swizzle is of 0, 32, 64 or 128 bytes");
+  static_assert(SWIZZLE == 0 || SWIZZLE == 32 || SWIZZLE == 64 || SWIZZLE == 128, "swizzles: 0, 32, 64, 128 bytes");
   constexpr unsigned long long mode = SWIZZLE == 0 ? 0 : SWIZZLE == 128 ? 1 : SWIZZLE == 64 ? 2 : 3;
   return (bb_shared_address(address) & 0x3ffff) >> 4 | static_cast<unsigned long long>((leading & 0x3ffff) >> 4) << 16 |
          static_cast<unsigned long long>((stride & 0x3ffff) >> 4) << 32 | mode << 62;

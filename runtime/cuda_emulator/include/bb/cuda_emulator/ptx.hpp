@@ -1,6 +1,5 @@
 // What single PTX instructions compute, for the C++ that the PTX tier makes of a kernel.
-// Source: the PTX ISA reference, chapter "Instructions". The CPU keeps denormals: those instructions flush them that say
-// `.ftz`.
+// Source: the PTX ISA reference, chapter "Instructions". The CPU keeps denormals; instructions with `.ftz` flush them.
 #pragma once
 #include <bb/cuda_emulator/hooks.hpp>
 #include <bb/cuda_emulator/numerics.hpp>

@@ -51,7 +51,8 @@ inline int32_t print_formatted(uint64_t format, uint64_t values, uint64_t site) 
       }
     }
     const char kind = *p;
-    if (kind == 0 || strchr("diouxXcpsaAeEfFgG", kind) == nullptr) bb_emu_trap("printf with a format that CUDA does not know", site);
+    if (kind == 0 || strchr("diouxXcpsaAeEfFgG", kind) == nullptr)
+      bb_emu_trap("printf with a format that CUDA does not know", site);
     ++p;
     if (strchr("diouxX", kind) != nullptr && wide) one[length++] = 'l';
     one[length++] = kind;
@@ -64,9 +65,10 @@ inline int32_t print_formatted(uint64_t format, uint64_t values, uint64_t site) 
         break;
       }
       case 'p': printf(one, reinterpret_cast<void*>(next.next<uint64_t>())); break;
-      case 'a': case 'A': case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': printf(one, next.next<double>()); break;
       default:
-        if (wide)
+        if (strchr("aAeEfFgG", kind) != nullptr)
+          printf(one, next.next<double>());
+        else if (wide)
           printf(one, next.next<int64_t>());
         else
           printf(one, next.next<int32_t>());
