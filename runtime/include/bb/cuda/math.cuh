@@ -51,7 +51,11 @@ BB_DEVICE float sigmoid(float x) {
   const float e = ::expf(-::fabsf(x));  // at most 1
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
-BB_DEVICE float silu(float x) { return ::fmaxf(x, -HIGHEST) * sigmoid(x); }
+BB_DEVICE float silu(float x) {
+  const float half = ::expf(-0.5f * ::fabsf(x)), numerator = ::fmaxf(x, -HIGHEST);
+  // x e^x in two steps: e^x alone may be flushed to zero where the product is not.
+  return (x < 0.0f ? numerator * half * half : numerator) / ::fmaf(half, half, 1.0f);
+}
 BB_DEVICE float gelu(float x) { return ::fmaxf(x, -HIGHEST) * (0.5f + 0.5f * ::erff(x * 0.70710678118654752f)); }
 // Towards zero; the nearest integer there is where none fits, and 0 for NaN.
 BB_DEVICE int as_index(float x) { return __float2int_rz(x); }
