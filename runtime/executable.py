@@ -387,6 +387,9 @@ class _Call:
                 raise InputError(f"{target.label} has shape {list(target.shape)}, expected {shape}")
             if target is None:
                 target = self.executable.memory.new(label, shape, _tensor(result.type))
+                if isinstance(_tensor(result.type).encoding, kernel.PackedAttr):
+                    # Not bound: a plan knows neither how large it is, nor that it must be zero.
+                    self.notes.repeatable = False
             values[result] = target
             arrays.append(target)
         self.executable.library.launch(launch, arrays, lengths, self.threads, self.notes)

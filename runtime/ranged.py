@@ -156,12 +156,8 @@ def compile_ranges(
     axes = {name: found[0] for name, found in all_axes(module, function.sym_name.data).items()}
     for name in dims:
         if name not in axes:
-            known = (
-                f"; those of unknown extent are {', '.join(axes)}" if axes else "; none has an unknown extent"
-            )
-            raise InputError(
-                f"'{function.sym_name.data}' has no dim '{name}'{did_you_mean(name, axes, known)}"
-            )
+            known = did_you_mean(name, axes, f"; they are {', '.join(axes)}" if axes else "")
+            raise InputError(f"'{function.sym_name.data}' has no dim '{name}' of unknown extent{known}")
     cut = {name: _checked(name, ranges) for name, ranges in dims.items()}
     combined = list(product(*cut.values()))
     if len(combined) > MOST_PARTS:

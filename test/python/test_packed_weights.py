@@ -78,7 +78,8 @@ def test_packed_weights_give_what_plain_ones_give(element: str, rows: int):
     found, wanted = prepared(x), exact(x, w1, w2)
     assert compare(found, wanted, BOUNDS[element]).within
     assert np.array_equal(found, prepared(x, threads=1), equal_nan=True)
-    assert np.array_equal(found, executable(x, w1, w2))
+    for _ in range(2):  # not bound, they are packed in each call; later calls may go another way
+        assert np.array_equal(found, executable(x, w1, w2))
     assert compare(compiled(element, rows, ())(x, w1, w2), wanted, BOUNDS[element]).within
 
 
