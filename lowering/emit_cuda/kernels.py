@@ -10,12 +10,19 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
-from ...passes.kernel_place_cuda.options import ROWS_ATTRIBUTE, STAGES_ATTRIBUTE, THREADS_ATTRIBUTE, integer
+from ...dialects.kernel import Space
+from ...passes.kernel_place_cuda.options import (
+    STAGES_ATTRIBUTE,
+    THREADS_ATTRIBUTE,
+    WARPS_ATTRIBUTE,
+    integer,
+)
+from ...passes.kernel_place_cuda.warps import fragment_rows
 from ..emit_cpp.names import Names
 from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
-from .fragments import Fragments
-from .geometry import Array, Dim, Size, Window, name_dims, product_text, window_of
+from .fragments import Fragments, Rows
+from .geometry import Array, Dim, Size, Window, name_dims, product_text, tile_type, window_of
 from .memory import Memory, is_async, is_fetched_ahead
 from .names import cuda_names
 from .scalars import storage_type
@@ -119,19 +126,27 @@ class KernelEmitter:
         threads = self.threads
         self.dims = name_dims(self.names, self._declared, self.parallel)
         parameters = self._parameters()
-        self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays)
-        tiles = self.memory.lines()
+        warps = integer(self.parallel, WARPS_ATTRIBUTE)
+        rows = {} if warps is None else self._warp_rows(warps)
+        self.memory = Memory(
+            self.parallel, self._declared, self.dims, self.names, self.arrays, rows, warps or 1
+        )
+        tiles = [line for each in rows.values() for line in each.declarations(warps or 1)]
+        tiles += self.memory.lines()
         body = self._positions()
         self.statements = Statements(self.memory.tiles, self.windows, self.dims, self.names, threads)
-        warp_rows = integer(self.parallel, ROWS_ATTRIBUTE)
-        if warp_rows is not None:
-            self.fragments = self._fragments(warp_rows)
-            body.insert(0, f"constexpr int ROWS = {warp_rows};  // of each tile, in the registers of a warp")
-            body.insert(1, "const int row0 = bb::warp_id() * ROWS;")
+        if warps is not None:
+            self.fragments = Fragments(
+                rows,
+                self.memory.held,
+                self.memory.tiles,
+                self.memory.staged,
+                self.windows,
+                self.dims,
+                self.names,
+            )
         self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
         body += self._body(self.parallel.body.block.ops)
-        if warp_rows is not None:
-            tiles.insert(0, body.pop(0))
         if self.memory.scratch:
             parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
             tiles.insert(
@@ -240,19 +255,21 @@ class KernelEmitter:
             lines += dim.position()
         return lines
 
-    def _fragments(self, warp_rows: int) -> Fragments:
-        held = self.memory.held
-        rows = next(iter({tile.type.dims[0] for tile in held.values()}), "")
-        return Fragments(
-            rows,
-            warp_rows * (self.threads // 32),
-            held,
-            self.memory.tiles,
-            self.memory.staged,
-            self.windows,
-            self.dims,
-            self.names,
+    def _warp_rows(self, warps: int) -> dict[str, Rows]:
+        """The rows that a warp has of the tiles in registers, by their dims."""
+        names = dict.fromkeys(
+            tile_type(op.result).dims[0]
+            for op in self.parallel.walk()
+            if isinstance(op, kernel.TileOp) and tile_type(op.result).space.data is Space.Register
         )
+        found: dict[str, Rows] = {}
+        for name in names:
+            length = self.dims[name].block_length
+            assert length is not None
+            count = self.names.claim(f"{self.dims[name].extent}rows") if len(names) > 1 else "ROWS"
+            first = self.names.claim(f"{self.dims[name].extent}row0") if len(names) > 1 else "row0"
+            found[name] = Rows(count, first, fragment_rows(length, warps))
+        return found
 
     def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []

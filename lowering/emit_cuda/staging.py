@@ -45,8 +45,8 @@ def fetch_lines(
     ends: Mapping[str, str],
     threads: int,
 ) -> list[str]:
-    """The lines that copy the block at hand of a cursor to a stage, called `to`: asynchronously where the array
-    allows it.
+    """The lines that copy the block at hand of a cursor to a stage, called `to`: asynchronously where the
+    array allows it.
     """
     cursor = op.source.owner
     assert isinstance(cursor, kernel.CursorOp)
