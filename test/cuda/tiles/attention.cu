@@ -27,15 +27,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   const int tiles = last_key <= 0 ? 0 : (last_key + N - 1) / N;
   const int full = (CAUSAL ? min(keys, m0 + 1 + offset) : keys) / N;
   bb::reader<QTile, THREADS, 8, true, false> q_in(Q + first_q, D, m0, 0, queries, D);
-  bb::reader<KTile, THREADS, 8, true, false> k_in(K + first_k, D, 0, 0, keys, D), v_in(V + first_k, D, 0, 0, keys, D);
-  auto fetch_k = [&](int stage) { k_in.load(k[stage]), k_in.next_rows(N); };
-  auto fetch_v = [&](int stage) { v_in.load(v[stage]), v_in.next_rows(N); };
+  bb::reader<KTile, THREADS, 8, true, false> k_in(K + first_k, D, 0, 0, keys, D);
+  auto fetch = [&](int stage) {  // V lies as K does
+    k_in.load(k[stage]), k_in.load(v[stage], V - K);
+    k_in.next_rows(N);
+  };
 
   q_in.load(q);
-  if (tiles > 0) {
-    fetch_k(0);
-    if (STAGES > 1) fetch_v(0);
-  }
+  if (tiles > 0) STAGES > 1 ? fetch(0) : k_in.load(k[0]);
   bb::cp_async_commit();
   bb::acc_tile<ROWS, D> o;
   bb::row_vec<ROWS> top, sum;
@@ -46,15 +45,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   if constexpr (Q_STAYS) q_held = bb::load_operand<ROWS>(q, row0);
 
   // N: tiles of keys
-  for (int n = 0, stage = 0; n < tiles; ++n, stage = bb::next_stage<STAGES>(stage)) {
+  for (int n = 0; n < tiles; ++n) {
+    const int stage = n % STAGES;  // a power of two
     bb::cp_async_wait<0>();
     __syncthreads();  // tile n is there, tile n - 1 is done with
-    if (STAGES == 1) {
-      fetch_v(0);
-    } else if (n + 1 < tiles) {
-      fetch_k(bb::next_stage<STAGES>(stage));
-      fetch_v(bb::next_stage<STAGES>(stage));
-    }
+    if (STAGES == 1)
+      k_in.load(v[0], V - K), k_in.next_rows(N);
+    else if (n + 1 < tiles)
+      fetch(bb::next_stage<STAGES>(stage));
     bb::cp_async_commit();
     bb::acc_tile<ROWS, N> s;
     bb::fill(s, 0.0f);
@@ -65,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
     if (STAGES == 1) {  // V is there and K is done with: the next K comes behind the softmax
       bb::cp_async_wait<0>();
       __syncthreads();
-      if (n + 1 < tiles) fetch_k(0);
+      if (n + 1 < tiles) k_in.load(k[0]);
       bb::cp_async_commit();
     }
     if (n >= full)
@@ -80,11 +78,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
       top[c] = higher;
       sum[c] *= decay[c];
     });
+    bb::row_scale(o, decay);
     bb::sweep<ROWS, N>([&](bb::cell c) {
       s[c] = bb::fast::exp2(bb::fma(s[c], scale_log2, -pivot[c]));
       sum[c] += s[c];
     });
-    bb::row_scale(o, decay);
     bb::contract_kn(o, bb::to_operand<T>(s), v[stage], 0);
   }
 

@@ -35,14 +35,18 @@ BB_DEVICE void round_operand(unsigned (&r)[N]) {
   for (int i = 0; i < N; ++i) r[i] = bb_round_tf32(__uint_as_float(r[i]));
 }
 
-// Step k (32 bytes of each row) of a left operand in shared memory. Along K only the chunk changes, by one XOR.
+// From two chunks of 16 bytes to those 2 n further on in the row: the swizzle is within 128 bytes, so that it takes one XOR and
+// a constant, and there are no more than four different XORs to keep in registers.
+BB_DEVICE int further(int offset, int n) { return (offset ^ (n % 4 << 5)) + n / 4 * 128; }
+
+// Step k (32 bytes of each row) of a left operand in shared memory.
 template <int M, class T, int R, int K>
 BB_DEVICE a_frag<T, M, element<T>::STEP> load_step(shared_tile<T, R, K> a, int row0, int k) {
   a_frag<T, M, element<T>::STEP> step;
-  const int from = a.offset(row0 + lane_id() % 16, lane_id() / 16) ^ (k << 5);
+  const int from = a.offset(row0 + lane_id() % 16, lane_id() / 16);
   BB_UNROLL
   for (int i = 0; i < M / 16; ++i) {
-    bb_ldmatrix_x4(step.at[i][0], a.base + from + i * 16 * a.ROW_BYTES);
+    bb_ldmatrix_x4(step.at[i][0], a.base + further(from, k) + i * 16 * a.ROW_BYTES);
     round_operand<T>(step.at[i][0]);
   }
   return step;
@@ -85,11 +89,11 @@ template <class T, int M, int N, int R, int K>
 BB_DEVICE void multiply_step(acc_tile<M, N>& acc, const a_frag<T, M, element<T>::STEP>& a, shared_tile<T, R, K> b,
                              int row0, int k) {
   static_assert(N % 16 == 0, "a contraction has a multiple of 16 columns: one ldmatrix reads 16 of them");
-  const int lane = lane_id(), from = b.offset(row0 + lane % 8 + lane / 16 * 8, lane / 8 % 2) ^ (k << 5);
+  const int lane = lane_id(), from = b.offset(row0 + lane % 8 + lane / 16 * 8, lane / 8 % 2);
   BB_UNROLL
   for (int j = 0; j < N / 16; ++j) {
     unsigned r[4];
-    bb_ldmatrix_x4(r, b.base + from + j * 16 * b.ROW_BYTES);
+    bb_ldmatrix_x4(r, b.base + further(from, k) + j * 16 * b.ROW_BYTES);
     round_operand<T>(r);
     multiply<T>(acc, j, a, r);
   }
@@ -104,9 +108,8 @@ BB_DEVICE void multiply_step_kn(acc_tile<M, N>& acc, const a_frag<T, M, element<
     BB_UNROLL
     for (int j = 0; j < N / 16; ++j) {
       unsigned r[4];
-      // Where col0 is a multiple of a power of two, only the chunk changes, by one XOR.
-      bb_ldmatrix_x4_trans(r, (N & (N - 1)) == 0 ? b.base + (from ^ (j << 5)) + k * 16 * b.ROW_BYTES
-                                                 : b.chunk(row, chunk + 2 * j));
+      bb_ldmatrix_x4_trans(r, N % 64 == 0 || (N & (N - 1)) == 0 ? b.base + further(from, j) + k * 16 * b.ROW_BYTES
+                                                                : b.chunk(row, chunk + 2 * j));
       multiply<T>(acc, j, a, r);
     }
   } else {  // ldmatrix transposes 16-bit elements only

@@ -43,12 +43,14 @@ struct reader {
     cols_left = cols - col0 - col;
     to = place(row);
   }
-  BB_DEVICE void load(TILE tile) const {
+  // The tile at hand; or the one at the same place of another matrix of the same shape, whose first element is `distance`
+  // elements further on in memory: `k_in.load(v[stage], V - K)` needs no registers for a second reader.
+  BB_DEVICE void load(TILE tile, long long distance = 0) const {
     if (STEP > TILE::ROWS && threadIdx.x / UNITS >= TILE::ROWS) return;
     BB_UNROLL
     for (int row = 0; row < TILE::ROWS; row += STEP) {
       const bool inside = (!ROWS_END || row < rows_left) && (!COLS_END || 0 < cols_left);
-      const stored* from = at + static_cast<long long>(row) * ld;
+      const stored* from = at + distance + static_cast<long long>(row) * ld;
       // The swizzle repeats after 8 rows, so most often only the row's start changes.
       unsigned char* destination =
           tile.base + (STEP % 8 == 0 ? to + row * TILE::ROW_BYTES : place(threadIdx.x / UNITS + row));
