@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -12,6 +13,7 @@ from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
 from ...dialects.kernel import Space
 from ...passes.kernel_place_cuda.options import (
+    GROUP_ATTRIBUTE,
     STAGES_ATTRIBUTE,
     THREADS_ATTRIBUTE,
     WARPS_ATTRIBUTE,
@@ -22,12 +24,16 @@ from ..emit_cpp.names import Names
 from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
 from .fragments import Fragments, Rows
-from .geometry import Array, Dim, Size, Window, name_dims, product_text, tile_type, window_of
+from .geometry import Array, Dim, Size, Window, dims_of, name_dims, product_text, tile_type, window_of
 from .memory import Memory, is_async, is_fetched_ahead
 from .names import cuda_names
+from .row_pieces import RowPieces, access_width, computes_in_16_bits
 from .scalars import storage_type
 from .staging import fetch_lines, window_vector
 from .statements import Statements, SwizzledTile
+
+
+_LANES = re.compile(r"\b(warp|lane)\b")
 
 
 def entry_name(kernel_name: str, part: int = 0) -> str:
@@ -126,6 +132,9 @@ class KernelEmitter:
         threads = self.threads
         self.dims = name_dims(self.names, self._declared, self.parallel)
         parameters = self._parameters()
+        group = integer(self.parallel, GROUP_ATTRIBUTE)
+        if group is not None:
+            return self._function(parameters, *self._whole_rows(group))
         warps = integer(self.parallel, WARPS_ATTRIBUTE)
         rows = {} if warps is None else self._warp_rows(warps)
         self.memory = Memory(
@@ -160,6 +169,10 @@ class KernelEmitter:
             ]
         else:
             body.insert(0, "const int task = blockIdx.x;")
+        return self._function(parameters, tiles, body)
+
+    def _function(self, parameters: list[str], tiles: list[str], body: list[str]) -> str:
+        threads = self.threads
         over = "".join(f"[{comment_text(dim)}]" for dim in self.parallel.dim_names)
         lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
         lines.append(
@@ -169,7 +182,7 @@ class KernelEmitter:
         lines += _parameter_lines(parameters)
         lines.append(") {")
         inner = [f"constexpr int THREADS = {threads};"]
-        if any("warp" in line or "lane" in line for line in body):
+        if any(_LANES.search(line.partition("//")[0]) for line in body):
             inner.append("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;")
         for name, dim in self.dims.items():
             inner += dim.declarations()
@@ -254,6 +267,44 @@ class KernelEmitter:
             rest = f"{rest} / {dim.trips}" if rest == "task" else f"({rest}) / {dim.trips}"
             lines += dim.position()
         return lines
+
+    def _whole_rows(self, group: int) -> tuple[list[str], list[str]]:
+        """The lines of a kernel that keeps whole rows in registers: declarations, and code."""
+        tiles = [op for op in self.parallel.walk() if isinstance(op, kernel.TileOp) and op.result.uses]
+        rows, columns = next(tile_type(op.result).dims for op in tiles if len(tile_type(op.result).dims) == 2)
+        self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays, {})
+        self.memory.shared_bytes = group // 32 * 4 if group > 32 else 0
+        cursors = [op for op in self.parallel.walk() if isinstance(op, kernel.CursorOp)]
+        body = ["const int task = blockIdx.x;", *self._positions()]
+        for op in cursors:
+            body += self._statement(op)
+        long = [op for op in cursors if columns in dims_of(op.result)]
+        vector = access_width([(op, self.windows[op.result].vector) for op in long])
+        pieces = RowPieces(
+            group,
+            rows,
+            columns,
+            vector,
+            self.windows,
+            self.dims,
+            self.names,
+            computes_in_16_bits(cursors),
+        )
+        declared = pieces.declarations(tiles)
+        inner: list[str] = []
+        for op in self.parallel.body.block.ops:
+            if not isinstance(op, kernel.TileOp | kernel.CursorOp):
+                inner += pieces.lines(op)
+        step = self.threads // group
+        first = "0" if step == 1 else f"threadIdx.x / {group}"
+        who = "a warp" if group == 32 else "the block"
+        width = self.dims[rows].width
+        return declared, [
+            *body,
+            f"for (int row = {first}; row < {width}; row += {step}) {{  // {who} has a row",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
 
     def _warp_rows(self, warps: int) -> dict[str, Rows]:
         """The rows that a warp has of the tiles in registers, by their dims."""

@@ -18,6 +18,7 @@ from .options import SHARED_MEMORY, THREADS, is_placed
 from .rows import row_plan
 from .transposed import transpose_contractions
 from .warps import place_by_warps
+from .whole_rows import place_whole_rows
 
 __all__ = ["KernelPlaceCudaPass", "is_placed"]
 
@@ -62,6 +63,8 @@ class KernelPlaceCudaPass(ModulePass):
     def _by_warps(self, function: kernel.FuncOp, parallel: kernel.ParallelOp) -> bool:
         """Let warps do it row by row, if they can."""
         dims = block.parse_dims(function.attributes[block.DIMS])
+        if place_whole_rows(parallel, dims):
+            return True
         trial = parallel.clone()
         function.body.block.insert_op_before(trial, parallel)
         drop_merges(trial)

@@ -31,6 +31,8 @@ def integer(op: Operation, name: str) -> int | None:
 
 WARPS_ATTRIBUTE = "warps"
 """Of `kernel.parallel`: how many warps share out the rows of tiles in registers."""
+GROUP_ATTRIBUTE = "group"
+"""Of `kernel.parallel`: how many threads hold a row of its tiles together."""
 STAGES_ATTRIBUTE = "stages"
 """Of `kernel.for`: how many iterations' blocks are in shared memory or under way. Of `kernel.tile`: how many
 blocks it has room for.
