@@ -204,8 +204,8 @@ def swizzled_shape(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int) -
     is_right = any(
         isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
     )
-    shape = padded(rows) if is_right else fragment_rows(rows, warps), padded(columns)
-    return shape[::-1] if type.rows_in_lanes else shape
+    height, width = padded(rows) if is_right else fragment_rows(rows, warps), padded(columns)
+    return (width, height) if type.rows_in_lanes else (height, width)
 
 
 def swizzled_bytes(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int, width: int) -> int:
