@@ -21,7 +21,7 @@ CHAINED = 64
 DEPTH = 64
 WHOLE = 128
 LONGEST_ROW = 16384
-SWEPT_ROWS = 4
+SWEPT_ROWS = 8
 ROW_PART = 1024
 """Columns of a part of a row that is longer than `LONGEST_ROW`, or whose length is not known."""
 

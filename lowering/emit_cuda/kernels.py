@@ -32,7 +32,6 @@ from .scalars import storage_type
 from .staging import fetch_lines, window_vector
 from .statements import Statements, SwizzledTile
 
-
 _LANES = re.compile(r"\b(warp|lane)\b")
 
 
@@ -292,9 +291,10 @@ class KernelEmitter:
         )
         declared = pieces.declarations(tiles)
         inner: list[str] = []
+        once = pieces.same_in_all_rows(list(self.parallel.body.block.ops))
         for op in self.parallel.body.block.ops:
             if not isinstance(op, kernel.TileOp | kernel.CursorOp):
-                inner += pieces.lines(op)
+                (body if op in once else inner).extend(pieces.lines(op))
         step = self.threads // group
         first = "0" if step == 1 else f"threadIdx.x / {group}"
         who = "a warp" if group == 32 else "the block"

@@ -93,6 +93,18 @@ class RowPieces:
             case _:
                 raise OpError(op, "has no form on rows in registers")
 
+    def same_in_all_rows(self, ops: list[Operation]) -> set[Operation]:
+        """The operations on vectors over columns whose results are the same for all rows of a block."""
+        found: set[Operation] = set()
+        for op in ops:
+            tiles = [value for value in op.operands if isinstance(value.type, kernel.TileType)]
+            if not tiles or any(tile_type(value).dims != (self.columns,) for value in tiles):
+                continue
+            makers = {maker for value in tiles for maker in kernel.writers(value)}
+            if makers <= {*found, op}:
+                found.add(op)
+        return found
+
     def _is_piece(self, tile: SSAValue) -> bool:
         return self.columns in tile_type(tile).dims
 

@@ -12,6 +12,7 @@ from collections.abc import Hashable
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
@@ -142,7 +143,12 @@ class _StagedOperands:
                 load.detach()
                 tile = load.target.owner
                 assert isinstance(tile, kernel.TileOp)
-                set_space(load.target, Space.Shared)
+                own = tile.result.type
+                assert isinstance(own, kernel.TileType)
+                if _is_alone_in_sweeps(tile.result):
+                    own = kernel.TileType(own.dims, own.element_type, lanes)
+                    Rewriter.replace_value_with_new_type(tile.result, own)
+                set_space(tile.result, Space.Shared)
             else:
                 tile = kernel.TileOp(kernel.TileType(item.dims, item.element_type, lanes, Space.Shared))
                 tile.result.name_hint = cursor.name_hint
@@ -187,6 +193,13 @@ class _StagedOperands:
             parent.insert_op_before(move, op)
         op.detach()
         op.erase()
+
+
+def _is_alone_in_sweeps(tile: SSAValue) -> bool:
+    """Whether all sweeps over a block go over no other, so that either axis of it may lie along the lanes."""
+    sweeps = [use.operation for use in tile.uses if isinstance(use.operation, kernel.SweepOp)]
+    blocks = (value for op in sweeps for value in op.operands if value is not tile)
+    return all(isinstance(value.type, kernel.TileType) and len(value.type.dims) < 2 for value in blocks)
 
 
 def fragment_rows(length: int, warps: int) -> int:
