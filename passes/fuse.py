@@ -52,8 +52,8 @@ class BlockFusePass(ModulePass):
     """Fuse the maps of block programs by the laws of fusion.
 
     `snapshot`: `last` (the most fused), `best-traffic` (the fewest modelled bytes), `same-work` (the most
-    fused that computes at most a twentieth more than the first), a number (0 is the first), or `all` (each as a
-    function of its own). `whole`: dims that are to be one block. `extend=false`
+    fused that computes at most a twentieth more than the first), a number (0 is the first), or `all` (each as
+    a function of its own). `whole`: dims that are to be one block. `extend=false`
     stops at the first snapshot. `budget`: how many snapshots the search may find. `trace`: a file for the
     trace, as JSON lines; `programs=true` puts the pseudo-code of the program after every step into it.
     `rules`: user rules to try with the laws. `check=true` asserts the termination measure.

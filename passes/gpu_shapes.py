@@ -1,9 +1,9 @@
 """Block sizes for GPUs: powers of two, so that tiles fit the fragments of tensor cores and shared memory.
 
 The rows of results go in blocks of `ROWS`: four warps of 32 rows, or eight of 16. What is a column first and
-summed over then (the keys of an attention, hidden features) goes in blocks of `CHAINED`, of half as many where
-the sums beside it are wider than that; what is summed over alone is whole up to `WHOLE`, and goes in blocks of
-`DEPTH` beyond; columns of results are whole up to `WHOLE`, and go in blocks of that.
+summed over then (the keys of an attention, hidden features) goes in blocks of `CHAINED`, of half as many
+where the sums beside it are wider than that; what is summed over alone is whole up to `WHOLE`, and goes in
+blocks of `DEPTH` beyond; columns of results are whole up to `WHOLE`, and go in blocks of that.
 
 A program without contractions waits for memory: a row stays whole up to `LONGEST_ROW` elements, and a block
 has as many rows as its warps take at a time.
@@ -21,7 +21,7 @@ CHAINED = 64
 DEPTH = 64
 WHOLE = 128
 LONGEST_ROW = 16384
-SWEPT_ROWS = 4
+SWEPT_ROWS = 8
 ROW_PART = 1024
 """Columns of a part of a row that is longer than `LONGEST_ROW`, or whose length is not known."""
 

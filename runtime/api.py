@@ -88,8 +88,9 @@ def _run_compiled(
 
     executable = compile_program(program, target=target, entry=function.sym_name.data, callbacks=callbacks)
     if target == "cuda":  # arrays on the device stay there
-        named = isinstance(inputs, Mapping)
-        return executable(**inputs) if named else executable(*inputs)
+        if not isinstance(inputs, Mapping):
+            return executable(*inputs)
+        return executable(*(inputs[name] for name in executable.argument_names if name in inputs))
     return executable(*ordered_inputs(function, inputs))
 
 

@@ -22,6 +22,18 @@ from .scalar_semantics import Array, numpy_dtype
 class ArrayMemory(Protocol):
     """The memory that the arrays of a program lie in. Labels name arrays in sentences."""
 
+    def session(self, values: Iterable[object]) -> AbstractContextManager[object]:
+        """What a call with these arrays runs in."""
+        ...
+
+    def from_host(self, array: Array) -> Any:
+        """A numpy array as an argument."""
+        ...
+
+    def as_host(self, array: Any) -> Array:
+        """A result as a numpy array."""
+        ...
+
     def input(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         """The view of an argument. Raises InputError."""
         ...
@@ -94,7 +106,7 @@ class HostMemory:
         return result_array(view)
 
     def copied(self, view: ArrayView) -> Array:
-        return cast(Array, result_array(view).copy())
+        return result_array(view).copy()
 
     def assign(self, target: ArrayView, source: ArrayView) -> None:
         target.numpy()[...] = source.numpy()

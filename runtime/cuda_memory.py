@@ -116,7 +116,9 @@ class CudaMemory:
 
     def result(self, view: ArrayView) -> Any:
         owner = view.owner
-        return owner[0] if isinstance(owner, tuple) else owner  # DLPack's, and what it came from
+        if isinstance(owner, tuple):  # what DLPack gave, and what it came from
+            return cast("tuple[object, ...]", owner)[0]
+        return owner
 
     def copied(self, view: ArrayView) -> Any:
         return self._view(self.array(view).copy(), view.label, view.dtype).owner

@@ -29,27 +29,44 @@ _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")
 
 
 @dataclass(frozen=True)
+class Rows:
+    """The rows of a dim's blocks that a warp holds: how many, the first one, and how many the block has."""
+
+    count: str
+    first: str
+    in_block: int
+
+    def declarations(self, warps: int) -> list[str]:
+        """The lines that declare them."""
+        return [
+            f"constexpr int {self.count} = {self.in_block // warps};  // of each tile, in a warp's registers",
+            f"const int {self.first} = bb::warp_id() * {self.count};",
+        ]
+
+
+@dataclass(frozen=True)
 class Held:
     """A tile in registers: of `columns` columns, of none if it is a vector over rows."""
 
     name: str
     type: kernel.TileType
     columns: int
+    rows: Rows
 
-    def declaration(self, rows: str) -> str:
+    @property
+    def declaration(self) -> str:
         """The line that declares it."""
         if len(self.type.dims) == 1:
-            return f"bb::row_vec<{rows}> {self.name};"
-        return f"bb::acc_tile<{rows}, {self.columns}> {self.name};"
+            return f"bb::row_vec<{self.rows.count}> {self.name};"
+        return f"bb::acc_tile<{self.rows.count}, {self.columns}> {self.name};"
 
 
 @dataclass
 class Fragments:
     """Writes operations on tiles in registers."""
 
-    rows: str
-    """The dim whose blocks warps share out."""
-    block_rows: int
+    rows: Mapping[str, Rows]
+    """Of the dims whose blocks warps share out."""
     held: Mapping[SSAValue, Held]
     tiles: Mapping[SSAValue, Tile]
     staged: Mapping[SSAValue, Staged]
@@ -100,7 +117,7 @@ class Fragments:
         if op.lhs in self.held:
             assert op.multiply is not None
             return f"bb::to_operand<{storage_type(op.multiply)}>({self.held[op.lhs].name})"
-        return f"{self._stage(op.lhs)}, row0"
+        return f"{self._stage(op.lhs)}, {self.held[op.accumulator].rows.first}"
 
     def _stage(self, tile: SSAValue) -> str:
         """A staged tile, or the stage at hand of one."""
@@ -114,55 +131,63 @@ class Fragments:
             return [f"{target.name} = {self.held[op.source].name};"]
         if op.source not in self.staged:
             raise OpError(op, "moves a tile in shared memory that has no fragments")
-        return [f"{target.name} = bb::take<ROWS, {target.columns}>({self._stage(op.source)}, row0, 0);"]
+        rows = target.rows
+        return [
+            f"{target.name} = "
+            f"bb::take<{rows.count}, {target.columns}>({self._stage(op.source)}, {rows.first}, 0);"
+        ]
 
     def _load(self, op: kernel.LoadOp) -> list[str]:
         target, window = self.held[op.target], self.windows[op.source]
+        rows, row0 = target.rows.count, target.rows.first
         if len(target.type.dims) == 1:
             body = (
-                f"{target.name}[c] = row0 + c.row() < {window.widths[0]} "
-                f"? (float)bb::scalar::value({window.element('(row0 + c.row())')}) : 0.0f;"
+                f"{target.name}[c] = {row0} + c.row() < {window.widths[0]} "
+                f"? (float)bb::scalar::value({window.element(f'({row0} + c.row())')}) : 0.0f;"
             )
-            return [f"bb::sweep_rows<ROWS>([&](bb::cell c) {{ {body} }});"]
+            return [f"bb::sweep_rows<{rows}>([&](bb::cell c) {{ {body} }});"]
         if not window.unit_columns:
-            value = window.element("(row0 + c.row())", "c.col()")
-            inside = f"row0 + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}"
+            value = window.element(f"({row0} + c.row())", "c.col()")
+            inside = f"{row0} + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}"
             body = f"{target.name}[c] = {inside} ? (float)bb::scalar::value({value}) : 0.0f;"
-            return [f"bb::sweep<ROWS, {target.columns}>([&](bb::cell c) {{ {body} }});"]
+            return [f"bb::sweep<{rows}, {target.columns}>([&](bb::cell c) {{ {body} }});"]
         vector = min(2, window.vector) if bit_width(_element(op.source)) > 8 else 1
         return [
-            f"{target.name} = bb::load_tile<ROWS, {target.columns}, {vector}>({window.pointer}, row0, 0, "
+            f"{target.name} = bb::load_tile<{rows}, {target.columns}, {vector}>({window.pointer}, {row0}, 0, "
             f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
         ]
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
         source, window = self.held[op.source], self.windows[op.target]
+        rows, row0 = source.rows.count, source.rows.first
         element = storage_type(_element(op.target))
         comment = f"// store {source.name}"
         if len(source.type.dims) == 1:
             body = (
-                f"if (bb::lane_id() % 4 == 0 && row0 + c.row() < {window.widths[0]}) "
-                f"{window.element('(row0 + c.row())')} = bb::scalar::as<{element}>({source.name}[c]);"
+                f"if (bb::lane_id() % 4 == 0 && {row0} + c.row() < {window.widths[0]}) "
+                f"{window.element(f'({row0} + c.row())')} = bb::scalar::as<{element}>({source.name}[c]);"
             )
-            return [comment, f"bb::sweep_rows<ROWS>([&](bb::cell c) {{ {body} }});"]
+            return [comment, f"bb::sweep_rows<{rows}>([&](bb::cell c) {{ {body} }});"]
         if not window.unit_columns:
-            place = window.element("(row0 + c.row())", "c.col()")
+            place = window.element(f"({row0} + c.row())", "c.col()")
             body = (
-                f"if (row0 + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}) "
+                f"if ({row0} + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}) "
                 f"{place} = bb::scalar::as<{element}>({source.name}[c]);"
             )
-            return [comment, f"bb::sweep<ROWS, {source.columns}>([&](bb::cell c) {{ {body} }});"]
+            return [comment, f"bb::sweep<{rows}, {source.columns}>([&](bb::cell c) {{ {body} }});"]
         rest = f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}"
         offset = integer(op, OFFSET_ATTRIBUTE)
         if offset is None:
             return [
                 comment,
-                f"bb::store<{min(2, window.vector)}>({source.name}, {window.pointer}, row0, 0, {rest});",
+                f"bb::store<{min(2, window.vector)}>({source.name}, {window.pointer}, {row0}, 0, {rest});",
             ]
-        stage = f"bb::shared_tile<{element}, {self.block_rows}, {source.columns}>{{bb_shared + {offset}}}"
+        stage = (
+            f"bb::shared_tile<{element}, {source.rows.in_block}, {source.columns}>{{bb_shared + {offset}}}"
+        )
         return [
             comment,
-            f"bb::store<{window.vector}>({source.name}, {stage}, row0, 0, {window.pointer}, {rest});",
+            f"bb::store<{window.vector}>({source.name}, {stage}, {row0}, 0, {window.pointer}, {rest});",
         ]
 
 
@@ -191,7 +216,7 @@ class FragmentSweep:
 
     def lines(self) -> list[str]:
         """The statement: one loop, or where masks or ends are rare, one with them and one without."""
-        op, held = self.op, self._all.held
+        op, held, rows = self.op, self._all.held, self._rows.count
         before = self._columns()
         width = self._width()
         columns = self._cut()
@@ -205,10 +230,10 @@ class FragmentSweep:
                 name = held[op.outputs[index]].name
                 totals[index] = self._all.names.claim(f"{name}_total")
                 neutral = number(_NEUTRAL[kind], Float32Type())
-                before += [f"bb::row_vec<ROWS> {totals[index]};", f"bb::fill({totals[index]}, {neutral});"]
+                before += [f"bb::row_vec<{rows}> {totals[index]};", f"bb::fill({totals[index]}, {neutral});"]
         edge = "true" if never_whole else "edge.value" if self._conditions else ""
         body = self._body(edge, columns is not None, masks, totals)
-        loop = "bb::sweep_rows<ROWS>" if len(op.dims) == 1 else f"bb::sweep<ROWS, {width}>"
+        loop = f"bb::sweep_rows<{rows}>" if len(op.dims) == 1 else f"bb::sweep<{rows}, {width}>"
         lines = [f"{loop}([&](bb::cell c) {{", *(f"  {line}" for line in body), "});"]
         if edge == "edge.value":
             name = self._all.names.claim("sweep")
@@ -240,6 +265,10 @@ class FragmentSweep:
             )
         )
         return f"// {outputs} of {inputs}" if inputs else f"// {outputs}"
+
+    @property
+    def _rows(self) -> Rows:
+        return self._all.rows[self.op.dims[0]]
 
     def _width(self) -> int:
         """The columns of the tiles that it goes over."""
@@ -305,13 +334,13 @@ class FragmentSweep:
                 first, last = self._row_start(), f"{columns.start} + {self._width() - 1}"
                 self._conditions.append(f"{last}{_plus(offset)} <= {first}")
             else:
-                last_row = f"{self._row_start()} + ROWS - 1"
+                last_row = f"{self._row_start()} + {self._rows.count} - 1"
                 self._conditions.append(f"{last_row}{_plus(offset)} <= {columns.start}")
             found[op] = True
         return found
 
     def _row_start(self) -> str:
-        return f"{self._all.dims[self._all.rows].start} + row0"
+        return f"{self._all.dims[self.op.dims[0]].start} + {self._rows.first}"
 
     def _body(
         self, edge: str, cut: bool, masks: Mapping[Operation, bool], totals: Mapping[int, str]
@@ -399,7 +428,7 @@ class FragmentSweep:
             case Quantity.Index:
                 if dim.declared.is_batch:
                     return dim.number
-                if op.dim_name == self._all.rows:
+                if op.dim_name == self.op.dims[0]:
                     return f"{self._row_start()} + c.row()"
                 if op.dim_name in self.op.dims:
                     return f"{dim.start} + c.col()"

@@ -268,8 +268,8 @@ def dim_strides(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]) 
 def non_item_offsets(
     cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]
 ) -> tuple[dict[str, str], list[str]]:
-    """The strides of a cursor's dims, and how far from the array's start the matrix begins that its blocks are
-    of: by the dims that it has no axis over.
+    """The strides of a cursor's dims, and how far from the array's start the matrix begins that its blocks
+    are of: by the dims that it has no axis over.
     """
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)

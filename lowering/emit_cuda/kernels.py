@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -10,17 +11,28 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
-from ...passes.kernel_place_cuda.options import ROWS_ATTRIBUTE, STAGES_ATTRIBUTE, THREADS_ATTRIBUTE, integer
+from ...dialects.kernel import Space
+from ...passes.kernel_place_cuda.options import (
+    GROUP_ATTRIBUTE,
+    STAGES_ATTRIBUTE,
+    THREADS_ATTRIBUTE,
+    WARPS_ATTRIBUTE,
+    integer,
+)
+from ...passes.kernel_place_cuda.warps import fragment_rows
 from ..emit_cpp.names import Names
 from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
-from .fragments import Fragments
-from .geometry import Array, Dim, Size, Window, name_dims, product_text, window_of
+from .fragments import Fragments, Rows
+from .geometry import Array, Dim, Size, Window, dims_of, name_dims, product_text, tile_type, window_of
 from .memory import Memory, is_async, is_fetched_ahead
 from .names import cuda_names
+from .row_pieces import RowPieces, access_width, computes_in_16_bits
 from .scalars import storage_type
 from .staging import fetch_lines, window_vector
 from .statements import Statements, SwizzledTile
+
+_LANES = re.compile(r"\b(warp|lane)\b")
 
 
 def entry_name(kernel_name: str, part: int = 0) -> str:
@@ -119,19 +131,30 @@ class KernelEmitter:
         threads = self.threads
         self.dims = name_dims(self.names, self._declared, self.parallel)
         parameters = self._parameters()
-        self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays)
-        tiles = self.memory.lines()
+        group = integer(self.parallel, GROUP_ATTRIBUTE)
+        if group is not None:
+            return self._function(parameters, *self._whole_rows(group))
+        warps = integer(self.parallel, WARPS_ATTRIBUTE)
+        rows = {} if warps is None else self._warp_rows(warps)
+        self.memory = Memory(
+            self.parallel, self._declared, self.dims, self.names, self.arrays, rows, warps or 1
+        )
+        tiles = [line for each in rows.values() for line in each.declarations(warps or 1)]
+        tiles += self.memory.lines()
         body = self._positions()
         self.statements = Statements(self.memory.tiles, self.windows, self.dims, self.names, threads)
-        warp_rows = integer(self.parallel, ROWS_ATTRIBUTE)
-        if warp_rows is not None:
-            self.fragments = self._fragments(warp_rows)
-            body.insert(0, f"constexpr int ROWS = {warp_rows};  // of each tile, in the registers of a warp")
-            body.insert(1, "const int row0 = bb::warp_id() * ROWS;")
+        if warps is not None:
+            self.fragments = Fragments(
+                rows,
+                self.memory.held,
+                self.memory.tiles,
+                self.memory.staged,
+                self.windows,
+                self.dims,
+                self.names,
+            )
         self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
         body += self._body(self.parallel.body.block.ops)
-        if warp_rows is not None:
-            tiles.insert(0, body.pop(0))
         if self.memory.scratch:
             parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
             tiles.insert(
@@ -145,6 +168,10 @@ class KernelEmitter:
             ]
         else:
             body.insert(0, "const int task = blockIdx.x;")
+        return self._function(parameters, tiles, body)
+
+    def _function(self, parameters: list[str], tiles: list[str], body: list[str]) -> str:
+        threads = self.threads
         over = "".join(f"[{comment_text(dim)}]" for dim in self.parallel.dim_names)
         lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
         lines.append(
@@ -154,7 +181,7 @@ class KernelEmitter:
         lines += _parameter_lines(parameters)
         lines.append(") {")
         inner = [f"constexpr int THREADS = {threads};"]
-        if any("warp" in line or "lane" in line for line in body):
+        if any(_LANES.search(line.partition("//")[0]) for line in body):
             inner.append("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;")
         for name, dim in self.dims.items():
             inner += dim.declarations()
@@ -240,19 +267,60 @@ class KernelEmitter:
             lines += dim.position()
         return lines
 
-    def _fragments(self, warp_rows: int) -> Fragments:
-        held = self.memory.held
-        rows = next(iter({tile.type.dims[0] for tile in held.values()}), "")
-        return Fragments(
+    def _whole_rows(self, group: int) -> tuple[list[str], list[str]]:
+        """The lines of a kernel that keeps whole rows in registers: declarations, and code."""
+        tiles = [op for op in self.parallel.walk() if isinstance(op, kernel.TileOp) and op.result.uses]
+        rows, columns = next(tile_type(op.result).dims for op in tiles if len(tile_type(op.result).dims) == 2)
+        self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays, {})
+        self.memory.shared_bytes = group // 32 * 4 if group > 32 else 0
+        cursors = [op for op in self.parallel.walk() if isinstance(op, kernel.CursorOp)]
+        body = ["const int task = blockIdx.x;", *self._positions()]
+        for op in cursors:
+            body += self._statement(op)
+        long = [op for op in cursors if columns in dims_of(op.result)]
+        vector = access_width([(op, self.windows[op.result].vector) for op in long])
+        pieces = RowPieces(
+            group,
             rows,
-            warp_rows * (self.threads // 32),
-            held,
-            self.memory.tiles,
-            self.memory.staged,
+            columns,
+            vector,
             self.windows,
             self.dims,
             self.names,
+            computes_in_16_bits(cursors),
         )
+        declared = pieces.declarations(tiles)
+        inner: list[str] = []
+        once = pieces.same_in_all_rows(list(self.parallel.body.block.ops))
+        for op in self.parallel.body.block.ops:
+            if not isinstance(op, kernel.TileOp | kernel.CursorOp):
+                (body if op in once else inner).extend(pieces.lines(op))
+        step = self.threads // group
+        first = "0" if step == 1 else f"threadIdx.x / {group}"
+        who = "a warp" if group == 32 else "the block"
+        width = self.dims[rows].width
+        return declared, [
+            *body,
+            f"for (int row = {first}; row < {width}; row += {step}) {{  // {who} has a row",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
+
+    def _warp_rows(self, warps: int) -> dict[str, Rows]:
+        """The rows that a warp has of the tiles in registers, by their dims."""
+        names = dict.fromkeys(
+            tile_type(op.result).dims[0]
+            for op in self.parallel.walk()
+            if isinstance(op, kernel.TileOp) and tile_type(op.result).space.data is Space.Register
+        )
+        found: dict[str, Rows] = {}
+        for name in names:
+            length = self.dims[name].block_length
+            assert length is not None
+            count = self.names.claim(f"{self.dims[name].extent}rows") if len(names) > 1 else "ROWS"
+            first = self.names.claim(f"{self.dims[name].extent}row0") if len(names) > 1 else "row0"
+            found[name] = Rows(count, first, fragment_rows(length, warps))
+        return found
 
     def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []

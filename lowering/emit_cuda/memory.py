@@ -20,10 +20,11 @@ from ...passes.kernel_place_cuda.options import (
     integer,
     padded,
 )
+from ...passes.kernel_place_cuda.warps import swizzled_bytes, swizzled_shape
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .barriers import Place
-from .fragments import Held
+from .fragments import Held, Rows
 from .geometry import (
     Array,
     Dim,
@@ -49,6 +50,9 @@ class Memory:
     dims: Mapping[str, Dim]
     names: Names
     arrays: dict[SSAValue, Array]
+    rows: Mapping[str, Rows]
+    """Of the dims whose blocks warps share out."""
+    warps: int = 1
     tiles: dict[SSAValue, Tile] = field(default_factory=dict[SSAValue, Tile])
     """Tiles in shared or global memory."""
     held: dict[SSAValue, Held] = field(default_factory=dict[SSAValue, Held])
@@ -81,8 +85,8 @@ class Memory:
         name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile")
         if type.space.data is Space.Register:
             columns = self._padded(type.dims[1]) if len(type.dims) == 2 else 0
-            held = self.held[op.result] = Held(name, type, columns)
-            return [f"{held.declaration('ROWS')}  // {what}"]
+            held = self.held[op.result] = Held(name, type, columns, self.rows[type.dims[0]])
+            return [f"{held.declaration}  // {what}"]
         if SWIZZLED_ATTRIBUTE in op.attributes:
             return self._swizzled(op, type, name)
         width = element_bytes(type.element_type)
@@ -119,10 +123,11 @@ class Memory:
         if outer is None or lane is None or offset is None or type.space.data is not Space.Shared:
             raise OpError(op, "is swizzled, but no block at an offset of shared memory")
         stages = integer(op, STAGES_ATTRIBUTE) or 1
-        staged = Staged(name, f"{name}_tile", type, self._padded(outer), self._padded(lane), stages)
+        rows, columns = swizzled_shape(op.result, self.declared, self.warps)
+        staged = Staged(name, f"{name}_tile", type, rows, columns, stages)
         self.staged[op.result] = staged
         self.tiles[op.result] = SwizzledTile(name, "", type)
-        self._takes(offset, self._swizzled_bytes(op.result) * stages)
+        self._takes(offset, self._staged_bytes(op.result))
         return staged.declarations(offset)
 
     def _padded(self, dim: str) -> int:
@@ -130,16 +135,14 @@ class Memory:
         assert isinstance(length, int)
         return padded(length)
 
-    def _swizzled_bytes(self, tile: SSAValue, element: int | None = None) -> int:
-        type = tile_type(tile)
-        width = element_bytes(type.element_type) if element is None else element
-        rows, columns = type.dims
-        return self._padded(rows) * self._padded(columns) * width
+    def _staged_bytes(self, tile: SSAValue) -> int:
+        width = element_bytes(tile_type(tile).element_type)
+        return swizzled_bytes(tile, self.declared, self.warps, width) * self.staged[tile].stages
 
     def _store_bytes(self, op: kernel.StoreOp) -> int:
         item = op.target.type
         assert isinstance(item, kernel.CursorType)
-        return self._swizzled_bytes(op.source, bit_width(item.element_type) // 8)
+        return swizzled_bytes(op.source, self.declared, self.warps, bit_width(item.element_type) // 8)
 
     def _far(self, name: str, size: Size, lines: list[str]) -> str:
         """Room in the block's own global memory; gives the offset."""
@@ -168,8 +171,15 @@ class Memory:
     def accesses(self, op: Operation) -> tuple[set[Place], set[Place]]:
         """The places that an operation reads and writes, those aside that a thread alone sees."""
         if isinstance(op, kernel.ForOp):
-            fetched = (inner.target for inner in op.body.block.ops if is_fetched_ahead(inner))
-            return set(), {where for tile in fetched if (where := self._place(tile)) is not None}
+            fetched = [
+                inner
+                for inner in op.body.block.ops
+                if isinstance(inner, kernel.LoadOp) and is_fetched_ahead(inner)
+            ]
+            return (
+                {where for load in fetched if (where := self._place(load.source)) is not None},
+                {where for load in fetched if (where := self._place(load.target)) is not None},
+            )
         if is_fetched_ahead(op):
             return set(), set()
         reads = {where for value in kernel.tiles_read(op) if (where := self._place(value)) is not None}
@@ -188,7 +198,7 @@ class Memory:
         if offset is None:
             return (value, 0, 1)
         if value in self.staged:
-            return ("shared", offset, offset + self._swizzled_bytes(value) * self.staged[value].stages)
+            return ("shared", offset, offset + self._staged_bytes(value))
         return ("shared", offset, offset + (tile_bytes(value, self.declared) or 0))
 
 
@@ -199,5 +209,7 @@ def is_async(op: Operation) -> bool:
 
 def is_fetched_ahead(op: Operation) -> bool:
     """Whether a load is done by earlier iterations of the loop that it stands in."""
-    loop = op.parent_op()
-    return is_async(op) and isinstance(loop, kernel.ForOp) and STAGES_ATTRIBUTE in loop.attributes
+    if not isinstance(op, kernel.LoadOp) or not is_async(op):
+        return False
+    tile = op.target.owner
+    return isinstance(tile, Operation) and STAGES_ATTRIBUTE in tile.attributes

@@ -140,8 +140,8 @@ _FAST: dict[type[Operation], str] = {
 
 
 def expression(op: Operation, operands: Sequence[str], *, fast: bool = False) -> str:
-    """The value of a scalar operation; `operands` are names. With `fast`, by approximate units where a GPU has
-    them. Raises OpError for one without a form.
+    """The value of a scalar operation; `operands` are names. With `fast`, by approximate units where a GPU
+    has them. Raises OpError for one without a form.
     """
     kind = type(op)
     if fast and kind in _FAST and value_type(op.results[0].type) == "float":

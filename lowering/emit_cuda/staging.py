@@ -45,8 +45,8 @@ def fetch_lines(
     ends: Mapping[str, str],
     threads: int,
 ) -> list[str]:
-    """The lines that copy the block at hand of a cursor to a stage, called `to`: asynchronously where the array
-    allows it.
+    """The lines that copy the block at hand of a cursor to a stage, called `to`: asynchronously where the
+    array allows it.
     """
     cursor = op.source.owner
     assert isinstance(cursor, kernel.CursorOp)
@@ -133,6 +133,6 @@ def window_vector(window: Window, cursor: kernel.CursorOp, array: Array, dims: M
     """How many elements along the columns of a window one access may move."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
-    if len(item.dims) != 2 or window.strides[1] != "1":
+    if not item.dims or window.strides[-1] != "1":
         return 1
-    return vector_of(cursor, item.dims[1], array, dims) or 1
+    return vector_of(cursor, item.dims[-1], array, dims) or 1

@@ -244,7 +244,7 @@ class _Sweep:
             body += [self._written(index) for index in range(len(op.outputs))]
             return [comment, *self._all.flat(rows, cols, body, rows_first=op.rows_in_lanes)]
         body += [self._written(i) for i, kind in enumerate(op.output_kinds) if kind is Output.Each]
-        totals, init, step = [], list[str](), list[str]()
+        totals, init, step = list[str](), list[str](), list[str]()
         for index in reductions:
             name = self._all.names.claim(f"{self._all.tiles[op.outputs[index]].pointer}_total")
             totals.append(name)

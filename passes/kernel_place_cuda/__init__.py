@@ -13,10 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import block, kernel
-from .general import place_generally
+from .general import drop_merges, place_generally
 from .options import SHARED_MEMORY, THREADS, is_placed
 from .rows import row_plan
+from .transposed import transpose_contractions
 from .warps import place_by_warps
+from .whole_rows import place_whole_rows
 
 __all__ = ["KernelPlaceCudaPass", "is_placed"]
 
@@ -51,12 +53,25 @@ class KernelPlaceCudaPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in kernel.kernels_of(op):
-            for parallel in function.body.block.ops:
+            for parallel in list(function.body.block.ops):
                 assert isinstance(parallel, kernel.ParallelOp)
                 if is_placed(parallel):
                     continue
-                plan = None
-                if self.form == "auto":
-                    plan = row_plan(parallel, block.parse_dims(function.attributes[block.DIMS]))
-                if plan is None or not place_by_warps(function, parallel, plan, self.shared_memory):
+                if self.form != "auto" or not self._by_warps(function, parallel):
                     place_generally(function, parallel, self.shared_memory, self.threads)
+
+    def _by_warps(self, function: kernel.FuncOp, parallel: kernel.ParallelOp) -> bool:
+        """Let warps do it row by row, if they can."""
+        dims = block.parse_dims(function.attributes[block.DIMS])
+        if place_whole_rows(parallel, dims):
+            return True
+        trial = parallel.clone()
+        function.body.block.insert_op_before(trial, parallel)
+        drop_merges(trial)
+        transpose_contractions(trial)
+        plan = row_plan(trial, dims)
+        placed = plan is not None and place_by_warps(function, trial, plan, self.shared_memory)
+        rejected = parallel if placed else trial
+        rejected.detach()
+        rejected.erase()
+        return placed

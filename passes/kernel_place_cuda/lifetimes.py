@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 
+Key = TypeVar("Key", bound=Hashable)
 Lifetime = tuple[int, int]
 """First and last operation, by their numbers in the order of the text."""
 
@@ -57,10 +59,10 @@ def _overwrites(op: Operation, tile: SSAValue) -> bool:
 
 
 def arrange(
-    sizes: Mapping[SSAValue, int], lives: Mapping[SSAValue, Lifetime], alignment: int
-) -> tuple[dict[SSAValue, int], int]:
+    sizes: Mapping[Key, int], lives: Mapping[Key, Lifetime], alignment: int
+) -> tuple[dict[Key, int], int]:
     """An offset for each tile, and the bytes that they take together; the largest tiles choose first."""
-    placed: dict[SSAValue, int] = {}
+    placed: dict[Key, int] = {}
     for tile in sorted(sizes, key=lambda each: -sizes[each]):
         low, high = lives[tile]
         others = sorted(

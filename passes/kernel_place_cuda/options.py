@@ -29,8 +29,10 @@ def integer(op: Operation, name: str) -> int | None:
     return value.value.data if isinstance(value, IntegerAttr) else None
 
 
-ROWS_ATTRIBUTE = "warp_rows"
-"""Of `kernel.parallel`: how many rows of its tiles in registers a warp holds."""
+WARPS_ATTRIBUTE = "warps"
+"""Of `kernel.parallel`: how many warps share out the rows of tiles in registers."""
+GROUP_ATTRIBUTE = "group"
+"""Of `kernel.parallel`: how many threads hold a row of its tiles together."""
 STAGES_ATTRIBUTE = "stages"
 """Of `kernel.for`: how many iterations' blocks are in shared memory or under way. Of `kernel.tile`: how many
 blocks it has room for.

@@ -26,8 +26,8 @@ WIDEST = 512
 class RowPlan:
     """A kernel that warps do row by row."""
 
-    rows: str
-    """The dim whose blocks warps share out."""
+    rows: frozenset[str]
+    """The dims whose blocks warps share out: those of the rows of contractions."""
     multiply: Attribute
     """The type that contractions multiply in."""
     held: tuple[SSAValue, ...]
@@ -37,31 +37,24 @@ class RowPlan:
 def row_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> RowPlan | None:
     """How warps can do a kernel, if they can."""
     contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
-    rows = {_dims(op.accumulator)[0] for op in contractions}
+    rows = frozenset(_dims(op.accumulator)[0] for op in contractions)
     types = {op.multiply for op in contractions}
     multiply = next(iter(types), None)
-    if len(rows) != 1 or len(types) != 1 or multiply is None:
-        return None
-    row = rows.pop()
-    if row not in parallel.dim_names and not dims[row].is_whole:
+    if not rows or len(types) != 1 or multiply is None:
         return None
     held: list[SSAValue] = []
     for op in parallel.walk():
-        if isinstance(op, kernel.BufferOp):
-            return None
         if isinstance(op, kernel.TileOp):
             type = op.result.type
             assert isinstance(type, kernel.TileType)
             lengths = [length_of(dims, name) for name in type.dims]
             if any(length is None or padded(length) > WIDEST for length in lengths):
                 return None
-            if type.dims[1:] == (row,):
-                return None
-            if type.dims[:1] == (row,):
+            if type.dims and type.dims[0] in rows:
                 if not isinstance(type.element_type, HELD_TYPES) and type.element_type != i1:
                     return None
                 held.append(op.result)
-    plan = RowPlan(row, multiply, tuple(held))
+    plan = RowPlan(rows, multiply, tuple(held))
     return plan if all(_fits(op, plan) for op in parallel.walk()) else None
 
 
@@ -84,11 +77,9 @@ def contiguous_axis(cursor: SSAValue) -> int | None:
 
 def _fits(op: Operation, plan: RowPlan) -> bool:
     match op:
-        case kernel.ForOp():
-            return plan.rows not in op.dim_names
         case kernel.LoadOp() | kernel.StoreOp():
             tile, cursor = (op.target, op.source) if isinstance(op, kernel.LoadOp) else (op.source, op.target)
-            return tile not in plan.held or len(_dims(cursor)) == 1 or contiguous_axis(cursor) == 1
+            return tile not in plan.held or len(_dims(cursor)) == 1 or _is_float_array(cursor)
         case kernel.MoveOp():
             return (op.target in plan.held) == (op.source in plan.held)
         case kernel.ContractOp():
@@ -97,6 +88,12 @@ def _fits(op: Operation, plan: RowPlan) -> bool:
             return _fits_sweep(op, plan)
         case _:
             return True
+
+
+def _is_float_array(cursor: SSAValue) -> bool:
+    """Whether registers can be filled from an array and stored to it."""
+    assert isinstance(cursor.type, kernel.CursorType)
+    return isinstance(cursor.type.element_type, HELD_TYPES) or cursor.type.element_type == i1
 
 
 def _fits_contraction(op: kernel.ContractOp, plan: RowPlan) -> bool:
@@ -121,10 +118,10 @@ def _packed(value: SSAValue) -> bool:
 
 
 def _fits_sweep(op: kernel.SweepOp, plan: RowPlan) -> bool:
-    if plan.rows not in op.dims:
+    if not op.dims or op.dims[0] not in plan.rows:
         return not any(value in plan.held for value in op.operands)
-    if op.dims[0] != plan.rows:
-        return False
+    if any(value in plan.held and _dims(value)[0] != op.dims[0] for value in op.inputs):
+        return False  # a vector over its columns lies in registers, as one over rows of something else
     if len(op.dims) == 1 and any(kind is not Output.Each for kind in op.output_kinds):
         return False
     return all(value in plan.held for value in op.outputs)

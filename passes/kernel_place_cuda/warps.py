@@ -1,12 +1,14 @@
 """The placement of kernels that warps do row by row: fragments in registers, operands in swizzled stages.
 
-Sums of contractions, and all that is computed from them, stay in the registers of the warp that has the rows. A
-left operand that was computed there is multiplied from there. What comes from arrays for a contraction goes to
-shared memory by asynchronous copies: in a loop, the blocks of the next iterations are fetched while one is
+Sums of contractions, and all that is computed from them, stay in the registers of the warp that has the rows.
+A left operand that was computed there is multiplied from there. What comes from arrays for a contraction goes
+to shared memory by asynchronous copies: in a loop, the blocks of the next iterations are fetched while one is
 computed with.
 """
 
 from __future__ import annotations
+
+from collections.abc import Hashable
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
@@ -15,21 +17,24 @@ from xdsl.rewriter import Rewriter
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ...dialects.kernel import Lanes, Space
-from .general import drop_merges, set_space, tile_bytes
-from .lifetimes import lifetimes
+from .general import set_space, tile_bytes
+from .lifetimes import Lifetime, arrange, lifetimes
 from .options import (
     ASYNC_ATTRIBUTE,
     OFFSET_ATTRIBUTE,
-    ROWS_ATTRIBUTE,
     STAGES_ATTRIBUTE,
     SWIZZLED_ATTRIBUTE,
     THREADS_ATTRIBUTE,
+    WARPS_ATTRIBUTE,
+    integer,
     padded,
 )
 from .rows import RowPlan, contiguous_axis, length_of
 
 ALIGNMENT = 128
 STAGES = 2
+MOST_ROWS = 256
+MOST_WARPS = 8
 MOST_REGISTERS = 176
 """Columns of tiles that a warp of 32 rows holds at a time: each is a register of every thread."""
 LARGEST_SHARED = 160 * 1024
@@ -39,28 +44,24 @@ LARGEST_SHARED = 160 * 1024
 def place_by_warps(
     function: kernel.FuncOp, parallel: kernel.ParallelOp, plan: RowPlan, shared_memory: int
 ) -> bool:
-    """Place the tiles of one parallel loop; False, and nothing is changed, where they do not fit."""
+    """Place the tiles of one parallel loop; False where they do not fit, and it is left half done."""
     dims = block.parse_dims(function.attributes[block.DIMS])
     width = _held_at_once(parallel, plan, dims)
-    length = length_of(dims, plan.rows)
-    assert length is not None
-    if width > 2 * MOST_REGISTERS or length > 256:
+    lengths = [padded(length_of(dims, name) or 0) for name in plan.rows]
+    if width > 2 * MOST_REGISTERS or max(lengths) > MOST_ROWS:
         return False
-    rows = 32 if width <= MOST_REGISTERS and padded(length) >= 32 else 16
-    warps = padded(length) // rows
-    while warps > 8 and rows == 16:
+    warps = max(max(lengths) // (32 if width <= MOST_REGISTERS else 16), 1)
+    if warps > MOST_WARPS:
         return False
-    staged = _StagedOperands(parallel, plan, dims)
-    if staged.bytes + _other_bytes(parallel, plan, dims) > max(shared_memory, LARGEST_SHARED):
-        return False
-    drop_merges(parallel)
+    staged = _StagedOperands(parallel, plan, dims, warps)
     staged.insert()
     for tile in plan.held:
         if tile.uses:
             set_space(tile, Space.Register)
-    _assign_offsets(parallel, dims)
+    if _assign_offsets(parallel, dims, warps) > max(shared_memory, LARGEST_SHARED):
+        return False
     parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(32 * warps, i64)
-    parallel.attributes[ROWS_ATTRIBUTE] = IntegerAttr(rows, i64)
+    parallel.attributes[WARPS_ATTRIBUTE] = IntegerAttr(warps, i64)
     return True
 
 
@@ -83,19 +84,13 @@ def _held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, bl
     return most
 
 
-def _other_bytes(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> int:
-    return sum(
-        tile_bytes(op.result, dims) or 0
-        for op in parallel.walk()
-        if isinstance(op, kernel.TileOp) and op.result not in plan.held
-    )
-
-
 class _StagedOperands:
     """What is brought to shared memory: for contractions, and for tiles in registers."""
 
-    def __init__(self, parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]):
-        self.parallel, self.plan, self.dims = parallel, plan, dims
+    def __init__(
+        self, parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr], warps: int
+    ):
+        self.parallel, self.plan, self.dims, self.warps = parallel, plan, dims, warps
         self.cursors: dict[SSAValue, list[Operation]] = {}
         """The cursors whose blocks are staged, and the operations that read them."""
         for op in parallel.walk():
@@ -112,7 +107,11 @@ class _StagedOperands:
         """Whether a tile in registers is filled from shared memory: 16-bit blocks of an input."""
         item = op.source.type
         assert isinstance(item, kernel.CursorType)
-        return len(item.dims) == 2 and item.element_type == self.plan.multiply
+        return (
+            len(item.dims) == 2
+            and item.element_type == self.plan.multiply
+            and contiguous_axis(op.source) == 1
+        )
 
     def _is_right(self, tile: SSAValue) -> bool:
         """Whether a tile is the right operand of a contraction."""
@@ -120,19 +119,11 @@ class _StagedOperands:
             isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
         )
 
-    @property
-    def bytes(self) -> int:
-        return sum(self._bytes(cursor) for cursor in self.cursors)
-
-    def _bytes(self, cursor: SSAValue) -> int:
-        assert isinstance(cursor.type, kernel.CursorType)
-        sizes = [padded(length_of(self.dims, name) or 0) for name in cursor.type.dims]
-        return sizes[0] * sizes[1] * bit_width(cursor.type.element_type) // 8 * self._stages(cursor)
-
     def _stages(self, cursor: SSAValue) -> int:
         owner = cursor.owner
         assert isinstance(owner, kernel.CursorOp)
-        return STAGES if isinstance(owner.parent_op(), kernel.ForOp) else 1
+        loop = owner.parent_op()
+        return STAGES if isinstance(loop, kernel.ForOp) and not _writes(loop, owner.array) else 1
 
     def insert(self) -> None:
         """Write the loads, and let what read arrays read what they bring."""
@@ -152,7 +143,12 @@ class _StagedOperands:
                 load.detach()
                 tile = load.target.owner
                 assert isinstance(tile, kernel.TileOp)
-                set_space(load.target, Space.Shared)
+                own = tile.result.type
+                assert isinstance(own, kernel.TileType)
+                if _is_alone_in_sweeps(tile.result):
+                    own = kernel.TileType(own.dims, own.element_type, lanes)
+                    Rewriter.replace_value_with_new_type(tile.result, own)
+                set_space(tile.result, Space.Shared)
             else:
                 tile = kernel.TileOp(kernel.TileType(item.dims, item.element_type, lanes, Space.Shared))
                 tile.result.name_hint = cursor.name_hint
@@ -163,7 +159,7 @@ class _StagedOperands:
             tile.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
             stages = self._stages(cursor)
             loop = owner.parent_op()
-            if isinstance(loop, kernel.ForOp):
+            if stages > 1 and isinstance(loop, kernel.ForOp):
                 tile.attributes[STAGES_ATTRIBUTE] = IntegerAttr(stages, i64)
                 loop.attributes[STAGES_ATTRIBUTE] = IntegerAttr(stages, i64)
             parent = owner.parent
@@ -199,57 +195,89 @@ class _StagedOperands:
         op.erase()
 
 
-def swizzled_bytes(tile: SSAValue, dims: dict[str, block.DimAttr]) -> int:
-    """The bytes of one stage of a swizzled tile."""
+def _is_alone_in_sweeps(tile: SSAValue) -> bool:
+    """Whether all sweeps over a block go over no other, so that either axis of it may lie along the lanes."""
+    sweeps = [use.operation for use in tile.uses if isinstance(use.operation, kernel.SweepOp)]
+    blocks = (value for op in sweeps for value in op.operands if value is not tile)
+    return all(isinstance(value.type, kernel.TileType) and len(value.type.dims) < 2 for value in blocks)
+
+
+def fragment_rows(length: int, warps: int) -> int:
+    """The rows of tiles in registers along a dim whose blocks are that long: 16 or more for each warp."""
+    return max(padded(length), 16 * warps)
+
+
+def swizzled_shape(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int) -> tuple[int, int]:
+    """The extents of a swizzled tile: of its rows of lanes, and of the lanes. What warps read their own rows
+    of has as many as all warps together.
+    """
     type = tile.type
     assert isinstance(type, kernel.TileType)
-    sizes = [padded(length_of(dims, name) or 0) for name in type.dims]
-    return sizes[0] * sizes[1] * bit_width(type.element_type) // 8
+    rows, columns = (length_of(dims, name) or 0 for name in type.dims)
+    is_right = any(
+        isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
+    )
+    height, width = padded(rows) if is_right else fragment_rows(rows, warps), padded(columns)
+    return (width, height) if type.rows_in_lanes else (height, width)
 
 
-def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> None:
-    """Places in shared memory: every tile has its own; results go to global memory through what is dead then."""
-    total = 0
-    for op in parallel.walk():
-        if not isinstance(op, kernel.TileOp) or not op.result.uses:
+def swizzled_bytes(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int, width: int) -> int:
+    """The bytes of one stage of a swizzled tile of elements of so many bytes."""
+    rows, columns = swizzled_shape(tile, dims, warps)
+    return rows * columns * width
+
+
+def _writes(loop: kernel.ForOp, array: SSAValue) -> bool:
+    """Whether a loop writes to an array, so that its blocks cannot be fetched ahead."""
+    return any(
+        isinstance(op, kernel.StoreOp)
+        and isinstance(op.target.owner, kernel.CursorOp)
+        and op.target.owner.array is array
+        for op in loop.walk()
+    )
+
+
+def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], warps: int) -> int:
+    """Places in shared memory, where no two tiles meet that hold something at the same time; gives the bytes
+    that they take together.
+
+    Results of 16 bits go to global memory through it, each by a piece for the store alone.
+    """
+    body = parallel.body.block
+    number = {op: place for place, op in enumerate(body.walk())}
+    lives: dict[Hashable, Lifetime] = {**lifetimes(body)}
+    sizes: dict[Hashable, int] = {}
+    for op in number:
+        if isinstance(op, kernel.StoreOp) and _goes_through_shared(op):
+            sizes[op], lives[op] = swizzled_bytes(op.source, dims, warps, 2), (number[op], number[op])
+        if not isinstance(op, kernel.TileOp) or op.result not in lives:
             continue
         type = op.result.type
         assert isinstance(type, kernel.TileType)
         if type.space.data is Space.Register:
             continue
         if SWIZZLED_ATTRIBUTE in op.attributes:
-            stages = op.attributes.get(STAGES_ATTRIBUTE)
-            count = stages.value.data if isinstance(stages, IntegerAttr) else 1
-            size = swizzled_bytes(op.result, dims) * count
+            stages = integer(op, STAGES_ATTRIBUTE)
+            width = bit_width(type.element_type) // 8
+            sizes[op] = swizzled_bytes(op.result, dims, warps, width) * (stages or 1)
+            lives[op] = lives[op.result]
+            if stages is not None:
+                loop = _loop_that_fetches(op.result)
+                lives[op] = number[loop], max(number[inner] for inner in loop.walk())
         else:
-            if type.space.data is Space.Scratch:
-                Rewriter.replace_value_with_new_type(
-                    op.result,
-                    kernel.TileType(type.dims, type.element_type, type.lanes.data, Space.Shared),
-                )
-            size = tile_bytes(op.result, dims) or 0
-        op.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(total, i64)
-        total += -(-size // ALIGNMENT) * ALIGNMENT
-    for op in parallel.walk():
-        if not isinstance(op, kernel.StoreOp) or not _goes_through_shared(op):
-            continue
-        last = op.parent is parallel.body.block and not any(
-            isinstance(later, kernel.ForOp | kernel.SweepOp | kernel.ContractOp | kernel.LoadOp)
-            for later in _after(op)
-        )
-        op.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(0 if last else total, i64)
-        if not last:
-            size = swizzled_bytes(op.source, dims)
-            total += -(-size // ALIGNMENT) * ALIGNMENT
+            sizes[op], lives[op] = tile_bytes(op.result, dims) or 0, lives[op.result]
+            set_space(op.result, Space.Shared)
+    offsets, total = arrange(sizes, lives, ALIGNMENT)
+    for op, offset in offsets.items():
+        assert isinstance(op, Operation)
+        op.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(offset, i64)
+    return total
 
 
-def _after(op: Operation) -> list[Operation]:
-    found: list[Operation] = []
-    following = op.next_op
-    while following is not None:
-        found.append(following)
-        following = following.next_op
-    return found
+def _loop_that_fetches(tile: SSAValue) -> kernel.ForOp:
+    loop = next(use.operation for use in tile.uses if isinstance(use.operation, kernel.LoadOp)).parent_op()
+    assert isinstance(loop, kernel.ForOp)
+    return loop
 
 
 def _goes_through_shared(op: kernel.StoreOp) -> bool:
@@ -258,4 +286,9 @@ def _goes_through_shared(op: kernel.StoreOp) -> bool:
     item = op.target.type
     assert isinstance(tile, kernel.TileType)
     assert isinstance(item, kernel.CursorType)
-    return tile.space.data is Space.Register and len(tile.dims) == 2 and bit_width(item.element_type) == 16
+    return (
+        tile.space.data is Space.Register
+        and len(tile.dims) == 2
+        and bit_width(item.element_type) == 16
+        and contiguous_axis(op.target) == 1
+    )
