@@ -12,6 +12,7 @@ from typing import cast, overload
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects import kernel
 from ..lowering.fusion_records import run_with_records
 from ..lowering.programs import parse
 from ..passes.trace import Record
