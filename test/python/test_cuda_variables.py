@@ -44,6 +44,13 @@ def test_variables_keep_their_values(module: Module) -> None:
         module.get_global("nothing")
 
 
+def test_variables_beside_large_buffers() -> None:
+    module = EmulatedModule(source_of("variables"), check=True, file_name="variables.cu")
+    y = np.zeros(20 << 20, np.float32)  # more than a kernel may print
+    module.get_function("count")((1,), (4,), (y,))
+    assert module.get_global("counter").view(np.int32).tolist() == [9]
+
+
 def test_modules_do_not_share_variables() -> None:
     one, other = (EmulatedModule(source_of("variables"), check=True, file_name="variables.cu") for _ in "12")
     one.get_function("count")((1,), (4,), (np.zeros(4, np.float32),))

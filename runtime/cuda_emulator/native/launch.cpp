@@ -152,22 +152,19 @@ static void read_variables(Launch& launch) {
   for (Variable v; scanf("%lu %lu %lu", &v.address, &v.bytes, &v.file_offset) == 3;) launch.variables.push_back(v);
 }
 
-// The values that the variables have at the beginning, and those that a launch leaves.
-static void load_variables(const Launch& launch) {
+// Move the values that variables have at the beginning, or those that a launch leaves. Mapped, because what may be written
+// to files is limited.
+static void move_variables(const Launch& launch, bool save) {
   for (const Variable& v : launch.variables) {
     char* place = program_address(v.address);
     if (!in_variables(place, v.bytes)) continue;  // what cannot be written need not be
-    if (pread(launch.file, place, v.bytes, static_cast<off_t>(v.file_offset)) != static_cast<ssize_t>(v.bytes))
-      refuse("the module's variables cannot be read");
-  }
-}
-
-static void save_variables(const Launch& launch) {
-  for (const Variable& v : launch.variables) {
-    const char* place = program_address(v.address);
-    if (in_variables(place, v.bytes) &&
-        pwrite(launch.file, place, v.bytes, static_cast<off_t>(v.file_offset)) != static_cast<ssize_t>(v.bytes))
-      refuse("the module's variables cannot be written");
+    const size_t lead = v.file_offset % PAGE;
+    void* mapped = mmap(nullptr, lead + v.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, launch.file,
+                        static_cast<off_t>(v.file_offset - lead));
+    if (mapped == MAP_FAILED) refuse("the module's variables cannot be mapped");
+    char* value = static_cast<char*>(mapped) + lead;
+    memcpy(save ? value : place, save ? place : value, v.bytes);
+    munmap(mapped, lead + v.bytes);
   }
 }
 
@@ -268,7 +265,7 @@ static int run(Launch& launch) {
   read_arguments(launch, kernel);
   read_variables(launch);
   find_program_memory();
-  load_variables(launch);
+  move_variables(launch, false);
   check_static_shared();
   prepare_machine(launch);
   std::vector<void*> pointers;
@@ -283,7 +280,7 @@ static int run(Launch& launch) {
   run_blocks();
   check_slack(launch);
   report_traffic();
-  save_variables(launch);
+  move_variables(launch, true);
   end_process();
 }
 
