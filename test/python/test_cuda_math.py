@@ -1,7 +1,7 @@
-"""Functions of the CUDA tile library against numpy in f64: errors, limits, NaN. In both tiers of the emulator.
+"""Functions of the CUDA tile library against numpy in f64: errors, limits, NaN. In both tiers.
 
-What the emulator cannot tell is the error of the GPU's own approximate instructions, which it takes from the C
-library. So bounds are those of the formulas; the PTX ISA has the rest.
+What the emulator cannot tell is the error of the GPU's own approximate instructions, which it takes from the
+C library. So bounds are those of the formulas; the PTX ISA has the rest.
 """
 
 from __future__ import annotations
@@ -59,7 +59,11 @@ EXACT: dict[str, tuple[int, Function, float]] = {
     "sin": (11, np.sin, 2.0),
     "cos": (12, np.cos, 2.0),
     "sqrt": (13, np.sqrt, 0.501),
-    "rsqrt": (14, lambda x: 1.0 / np.sqrt(np.abs(np.where(np.abs(x) < TINY, 0.0, x))) * np.where(x < 0, np.nan, 1), 2.0),
+    "rsqrt": (
+        14,
+        lambda x: 1.0 / np.sqrt(np.abs(np.where(np.abs(x) < TINY, 0.0, x))) * np.where(x < 0, np.nan, 1),
+        2.0,
+    ),
     "recip": (15, _inverse, 0.501),
     "abs": (16, np.abs, 0.0),
     "floor": (17, np.floor, 0.0),
@@ -88,7 +92,9 @@ def module(request: pytest.FixtureRequest) -> EmulatedModule | PtxModule:
     return PtxModule(source, arch=request.param, file_name="functions.cu")
 
 
-def call(module: EmulatedModule | PtxModule, which: int, x: np.ndarray, z: np.ndarray | None = None) -> np.ndarray:
+def call(
+    module: EmulatedModule | PtxModule, which: int, x: np.ndarray, z: np.ndarray | None = None
+) -> np.ndarray:
     y = np.empty_like(x)
     second = x if z is None else z
     arguments = (x, second, y, np.int32(len(x)), np.int32(which))
@@ -102,9 +108,9 @@ def everywhere() -> np.ndarray:
     exponents = generator.integers(-120, 120, 1500)
     logarithmic = np.ldexp(generator.uniform(1, 2, 1500), exponents) * generator.choice([-1, 1], 1500)
     uniform = [generator.uniform(-limit, limit, 700) for limit in (1.0, 20.0, 100.0)]
-    return np.concatenate([logarithmic, *uniform, np.arange(-40, 41), 1 + generator.normal(size=200) * 1e-3]).astype(
-        np.float32
-    )
+    return np.concatenate(
+        [logarithmic, *uniform, np.arange(-40, 41), 1 + generator.normal(size=200) * 1e-3]
+    ).astype(np.float32)
 
 
 def ulps(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -184,17 +190,16 @@ def test_limits(module: EmulatedModule | PtxModule, name: str) -> None:
     which, below, above = LIMITS[name]
     x = np.array([-np.inf, np.inf, np.nan, -1e30, 1e30], np.float32)
     got = call(module, which, x)
-    if name.endswith(("silu", "gelu")):
-        above_all = np.float32(1e30)
-    else:
-        above_all = np.float32(above)
+    above_all = np.float32(1e30 if name.endswith(("silu", "gelu")) else above)
     np.testing.assert_array_equal(got, np.array([below, above, np.nan, below, above_all], np.float32))
 
 
 def test_logarithms_and_roots_of_zero_and_less(module: EmulatedModule | PtxModule) -> None:
     x = np.array([0.0, -0.0, -1.0, np.inf], np.float32)
     for which in (3, 4, 29, 30):
-        np.testing.assert_array_equal(call(module, which, x), np.array([-np.inf, -np.inf, np.nan, np.inf], np.float32))
+        np.testing.assert_array_equal(
+            call(module, which, x), np.array([-np.inf, -np.inf, np.nan, np.inf], np.float32)
+        )
     np.testing.assert_array_equal(call(module, 14, x), np.array([np.inf, np.inf, np.nan, 0.0], np.float32))
 
 

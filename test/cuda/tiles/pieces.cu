@@ -3,10 +3,12 @@
 
 extern __shared__ __align__(1024) unsigned char smem[];
 
-// C[M, N] = A[M, K] times B, which is stored N x K, or K x WIDE of which columns first... are taken. One warp.
+// C[M, N] = A[M, K] times B, which is stored N x K, or K x WIDE of which columns first... are taken. One
+// warp.
 template <class T, int M, int N, int K, int WIDE, bool KN, bool HELD>
 __global__ void __launch_bounds__(32, 1)
-    product(const typename bb::element<T>::stored* A, const typename bb::element<T>::stored* B, float* C, int first) {
+    product(const typename bb::element<T>::stored* A, const typename bb::element<T>::stored* B, float* C,
+            int first) {
   using ATile = bb::shared_tile<T, M, K>;
   using BTile = bb::shared_tile<T, KN ? K : WIDE, KN ? WIDE : K>;
   const ATile a{smem};
@@ -20,10 +22,8 @@ __global__ void __launch_bounds__(32, 1)
   bb::fill(c, 1.0f);
   if constexpr (HELD) {
     const auto held = bb::load_operand<M>(a, 0);
-    if constexpr (KN)
-      bb::contract_kn(c, held, b, first);
-    else
-      bb::contract(c, held, b, first);
+    if constexpr (KN) bb::contract_kn(c, held, b, first);
+    else bb::contract(c, held, b, first);
   } else if constexpr (KN) {
     bb::contract_kn(c, a, 0, b, first);
   } else {
@@ -32,8 +32,10 @@ __global__ void __launch_bounds__(32, 1)
   bb::store(c, C, 0, 0, N, M, N);
 }
 
-// Every elementwise operation on X[32, 16], a vector over rows and one over columns: each result is 512 numbers of out.
-extern "C" __global__ void __launch_bounds__(32, 1) sweeps(const float* X, const float* rows, const float* cols, float* out) {
+// Every elementwise operation on X[32, 16], a vector over rows and one over columns: each result is 512
+// numbers of out.
+extern "C" __global__ void __launch_bounds__(32, 1)
+    sweeps(const float* X, const float* rows, const float* cols, float* out) {
   const bb::acc_tile<32, 16> x = bb::load_tile<32, 16>(X, 0, 0, 16, 32, 16, 0.0f);
   const bb::row_vec<32> v = bb::load_rows<32>(rows);
   const bb::col_vec<16> w = bb::load_cols<16>(cols);
@@ -75,7 +77,8 @@ extern "C" __global__ void __launch_bounds__(64, 1) reductions(const float* X, f
     for (int i = 0; i < 3; ++i) bb::store_rows(all[i], out + 32 * i, 30);  // two rows less
 }
 
-// What becomes of a left operand X[32, K] in registers: f(x, row, k), x - v, each times the identity, and sums of squares.
+// What becomes of a left operand X[32, K] in registers: f(x, row, k), x - v, each times the identity, and
+// sums of squares.
 template <class T>
 __global__ void __launch_bounds__(32, 1)
     operands(const typename bb::element<T>::stored* X, const float* v, float* out, float* squares) {
@@ -108,11 +111,12 @@ __global__ void __launch_bounds__(32, 1)
   }
 }
 
-// X[rows, cols], tile by tile through shared memory, into O[padded rows, padded cols]; then 2 x + row - column there, and
-// the sum and the largest of each row's elements of the first tile.
+// X[rows, cols], tile by tile through shared memory, into O[padded rows, padded cols]; then 2 x + row -
+// column there, and the sum and the largest of each row's elements of the first tile.
 template <class T, int ROWS, int COLS, int THREADS, int VEC>
 __global__ void __launch_bounds__(THREADS, 1)
-    tiles(const typename bb::element<T>::stored* X, typename bb::element<T>::stored* O, float* stats, int rows, int cols) {
+    tiles(const typename bb::element<T>::stored* X, typename bb::element<T>::stored* O, float* stats,
+          int rows, int cols) {
   using Tile = bb::shared_tile<T, ROWS, COLS>;
   const Tile tile{smem};
   const int down = (rows + ROWS - 1) / ROWS, across = (cols + COLS - 1) / COLS;
@@ -136,7 +140,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       bb::map_tile<THREADS>(tile, [](float a, int row, int col) { return 2.0f * a + row - col; });
       __syncthreads();
       for (int at = threadIdx.x; at < ROWS * COLS; at += THREADS)
-        O[static_cast<long long>(i * ROWS + at / COLS) * across * COLS + j * COLS + at % COLS] = tile(at / COLS, at % COLS);
+        O[static_cast<long long>(i * ROWS + at / COLS) * across * COLS + j * COLS + at % COLS] =
+            tile(at / COLS, at % COLS);
       __syncthreads();
     }
     in.next_cols(-across * COLS);
@@ -144,17 +149,16 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
-// A copy of X[rows, cols] by two warps, 32 x 64 each: read in pairs or one by one, stored through shared memory or straight.
+// A copy of X[rows, cols] by two warps, 32 x 64 each: read in pairs or one by one, stored through shared
+// memory or straight.
 template <class T, int PAIR, int VEC, bool STAGED>
 __global__ void __launch_bounds__(64, 1) copies(const T* X, T* O, int rows, int cols) {
   const int row0 = 32 * bb::warp_id(), left = cols - 64 * blockIdx.x;
   const T* from = X + 64 * blockIdx.x;
   T* to = O + 64 * blockIdx.x;
   const bb::acc_tile<32, 64> x = bb::load_tile<32, 64, PAIR>(from, row0, 0, cols, rows, left, 0.0f);
-  if constexpr (STAGED)
-    bb::store<VEC>(x, bb::shared_tile<T, 64, 64>{smem}, row0, 0, to, cols, rows, left);
-  else
-    bb::store<VEC>(x, to, row0, 0, cols, rows, left);
+  if constexpr (STAGED) bb::store<VEC>(x, bb::shared_tile<T, 64, 64>{smem}, row0, 0, to, cols, rows, left);
+  else bb::store<VEC>(x, to, row0, 0, cols, rows, left);
 }
 
 // X[32, 32] into shared memory and out of it in another warp.
