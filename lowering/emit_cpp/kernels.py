@@ -224,6 +224,11 @@ class KernelEmitter:
         for inner in op.walk():
             if isinstance(inner, kernel.TileOp):
                 type = tile_type(inner.result)
+                if type.space.data is not kernel.Space.Scratch:
+                    raise OpError(
+                        inner,
+                        f"has its tile in {type.space.data} memory, which is a GPU's: on a CPU it is scratch",
+                    )
                 name = self.names.claim(inner.result.name_hint or "tile", "_at", "_ld")
                 stride, size = plane_size(type, self.dims)
                 home = "kept" if stages is not None and inner.result in stages.kept else "room"
