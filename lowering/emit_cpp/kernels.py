@@ -233,6 +233,11 @@ class KernelEmitter:
                 if inner.result in self.lent:
                     continue
                 type = tile_type(inner.result)
+                if type.space.data is not kernel.Space.Scratch:
+                    raise OpError(
+                        inner,
+                        f"has its tile in {type.space.data} memory, which is a GPU's: on a CPU it is scratch",
+                    )
                 name = self.names.claim(inner.result.name_hint or "tile", "_at", "_ld")
                 pairs = inner.result in self.pairs
                 stride, size = plane_size(type, self.dims, pairs)

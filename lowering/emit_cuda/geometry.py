@@ -85,9 +85,11 @@ class Dim:
         assert size is not None
         if extent is not None:
             size = min(size, extent)
-        lines = [f"constexpr int {self.size} = {size};"]
-        own.append(f"{self.blocks} = ({self.extent} + {self.size} - 1) / {self.size}")
-        return [f"{const} int {own[0]};", *lines, *(f"{const} int {each};" for each in own[1:])]
+        return [
+            *(f"{const} int {each};" for each in own),
+            f"constexpr int {self.size} = {size};",
+            f"{const} int {self.blocks} = ({self.extent} + {self.size} - 1) / {self.size};",
+        ]
 
     def first_block(self) -> str:
         """The line for a dim that no loop is over: its first block is at hand."""

@@ -139,7 +139,7 @@ def test_run_selects_the_function():
         ({"inputs": [np.ones((0, 4)), np.ones(4)]}, "is empty"),
         ({"inputs": [np.ones((2, 4)), ["a"] * 4]}, "%s of 'scale' has dtype <U1, expected numbers"),
         ({"inputs": [np.ones((2, 4)), np.ones(4, complex)]}, "dtype complex128, expected numbers"),
-        ({"inputs": [], "target": "cuda"}, "target 'cuda' is not built yet"),
+        ({"inputs": [], "target": "tpu"}, "target 'tpu' is unknown; programs run on: interpreter, cpu, cuda"),
         ({"inputs": [], "target": "tpu"}, "target 'tpu' is unknown"),
         ({"inputs": [], "entry": "g"}, "there is no function 'g'"),
         ({"inputs": [np.ones((2, 4)), np.ones(4)], "block_sizes": {"M": 2}}, "there is no dim 'M'"),

@@ -153,8 +153,8 @@ func.func @computed(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
 
 
 def test_refusals():
-    with pytest.raises(bb.InputError, match="for the target cpu, not 'cuda'"):
-        bb.compile(SOFTMAX, target="cuda")
+    with pytest.raises(bb.InputError, match="for the targets cpu, cuda, emulator, not for 'tpu'"):
+        bb.compile(SOFTMAX, target="tpu")
     with pytest.raises(bb.InputError, match="there is no function 'f'"):
         bb.compile(SOFTMAX, entry="f")
     with pytest.raises(bb.InputError, match="there are 2 public functions"):

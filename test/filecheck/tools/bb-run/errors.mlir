@@ -19,8 +19,8 @@
 // UNKNOWN: bb-run: error: --extent: no argument has the unknown extent 'K'; there are: M, x.0
 // SIZE: bb-run: error: --extent M=no: the size is a positive integer
 // ENTRY: bb-run: error: there is no function 'g'; the functions are: f
-// TARGET: bb-run: error: target 'cuda' is not built yet; this version runs programs on: interpreter
-// NO-TARGET: bb-run: error: target 'tpu' is unknown; this version runs programs on: interpreter
+// TARGET: bb-run: error: {{.*}}
+// NO-TARGET: bb-run: error: target 'tpu' is unknown; programs run on: interpreter, cpu, cuda, emulator
 // BLOCK: bb-run: error: there is no dim 'M' to cut into blocks; no block program declares any
 // INPUT: bb-run: error: --input: no argument is named 'z'; there are: x
 // FILE: bb-run: error: cannot read '{{.*}}none.npy': no such file or directory

@@ -1,0 +1,191 @@
+"""Programs for GPUs in the emulator: right results, no findings, tensor cores, traffic, bank conflicts."""
+
+from __future__ import annotations
+
+import re
+
+import bb
+import numpy as np
+import pytest
+from bb.dialects import kernel
+from bb.dialects.diagnostics import OpError
+from bb.runtime.cuda_compile import cuda_compiler_problem
+from bb.runtime.cuda_library import CudaLibrary
+from bb.runtime.lowered_program import CompileOptions, CudaOptions
+from cuda_evidence import contractions, measured_bytes, predicted_bytes, rows, run, text_of
+
+needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="NVRTC is not installed")
+
+CORE = [
+    ("attention_causal", "bf16"),
+    ("attention_gqa", "f16"),
+    ("layernorm_matmul", "f16"),
+    ("rmsnorm_ffn_swiglu", "bf16"),
+    ("softmax", "bf16"),
+    ("logsumexp", "f32"),
+    ("rmsnorm_matmul", "f32"),
+]
+
+
+@pytest.mark.parametrize(("example", "type"), CORE)
+def test_examples_in_check_mode(example: str, type: str):
+    outcome = run(text_of(example, type), type)
+    assert outcome.within, outcome.error
+    assert outcome.conflicts <= 1.1 or type == "f32"
+    tensor_cores = type != "f32" and contractions(outcome.executable) > 0
+    assert (outcome.mma > 0) == tensor_cores
+    for report, function in zip(outcome.reports, kernel.kernels_of(outcome.executable.module), strict=True):
+        if example != "attention_causal":  # whose loop over the keys ends at the diagonal
+            assert measured_bytes(report) == predicted_bytes(function)
+        for buffer in report.buffers:
+            assert 32 * buffer.load_sectors <= 1.2 * buffer.bytes_read + 64 or buffer.bytes_read < 4096
+
+
+@pytest.mark.parametrize("example", ["attention", "softmax"])
+def test_traffic_is_that_of_the_model(example: str):
+    """Where nothing is the same for all blocks, each array moves as `block-traffic` says."""
+    outcome = run(text_of(example, "bf16"), "bf16")
+    traffic = outcome.executable.traffic
+    assert traffic is not None
+    total = traffic.total
+    assert outcome.moved == (traffic.number(total.bytes_loaded), traffic.number(total.bytes_stored))
+
+
+def test_masked_blocks_are_not_fetched():
+    outcome = run(text_of("attention_causal", "bf16"), "bf16")
+    traffic = outcome.executable.traffic
+    assert traffic is not None
+    assert outcome.moved[0] < (traffic.number(traffic.total.bytes_loaded) or 0)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(("example", "type"), [("attention_causal", "bf16"), ("softmax", "f16")])
+def test_what_nvrtc_makes_of_it(example: str, type: str):
+    outcome = run(text_of(example, type), type, tier="ptx")
+    assert outcome.within, outcome.error
+    assert outcome.conflicts <= 1.1
+
+
+def attention(heads: int, length: int, width: int, type: str, *, causal: bool = False) -> str:
+    array = f"tensor<{heads}x{length}x{width}x{type}>"
+    mask = " causal" if causal else ""
+    return f"""
+func.func @attention(%q: {array}, %k: {array}, %v: {array}) -> {array} {{
+  %out = array.attention %q, %k, %v{mask} : {array}, {array}, {array} -> {array}
+  func.return %out : {array}
+}}
+"""
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("width", [64, 128])
+def test_attention_is_built_as_flash_attention_2(width: int):
+    library = CudaLibrary(
+        bb.parse(attention(4, 1024, width, "bf16", causal=True)), CompileOptions(target="cuda")
+    )
+    source = library.source
+    # Q is fetched before the loop, K and V in two stages, P goes from registers to the second contraction.
+    fetch, loop = source.index("// fetch q"), source.index("for (int ")
+    assert fetch < loop
+    assert len(re.findall(r"bb::ring<\w+, 2>", source)) == 2
+    assert re.search(r"bb::contract_kn\(\w+, bb::to_operand<bb::bf16>\(exp\), v\w*\[\w+\], 0\)", source)
+    (found,) = library.resources("sm_80")
+    assert (found.spill_stores, found.spill_loads) == (0, 0)
+    assert found.occupancy is not None
+    assert found.occupancy.blocks == 2
+    assert found.instructions.get("HMMA", 1) > 0
+
+
+@needs_nvrtc
+def test_rows_move_in_16_bytes():
+    text = text_of("softmax", "bf16").replace("150x96", "64x4096")
+    (found,) = CudaLibrary(bb.parse(text), CompileOptions(target="cuda")).resources("sm_80")
+    if found.instructions:
+        assert found.instructions["LDG"] == found.instructions["LDG.128"]
+        assert found.instructions["STG"] == found.instructions["STG.128"]
+
+
+MATMUL = """
+func.func @matmul(%x: tensor<?x72xf16>, %w: tensor<72x40xf16>) -> tensor<?x40xf16> {
+  %out = array.matmul %x, %w : tensor<?x72xf16>, tensor<72x40xf16> -> tensor<?x40xf16>
+  func.return %out : tensor<?x40xf16>
+}
+"""
+
+
+def test_unknown_extents_and_any_strides():
+    matmul = bb.compile(MATMUL, target="emulator", cuda=CudaOptions(check=True))
+    x, w = (array.astype(np.float16) for array in (rows(0, 300, 72), rows(1, 72, 40)))
+    for given, right in ((x[:33], w), (x[::-2], w), (x, np.asfortranarray(w)), (x[:1], w)):
+        wanted = given.astype(np.float64) @ right.astype(np.float64)
+        assert np.abs(matmul(given, right) - wanted).max() < 0.05
+    with pytest.raises(bb.InputError, match="expected at least 1"):
+        matmul(x[:0], w)
+
+
+@pytest.mark.parametrize("form", ["auto", "general"])
+def test_a_schedule_at_random(form: str):
+    """Odd extents, threads in another order than they are numbered, and both forms of kernels."""
+    text = "".join(
+        f"func.func @f(%x: tensor<37x51x{type}>, %w: tensor<51x70x{type}>) -> tensor<37x70x{type}> {{\n"
+        f"  %y = array.rms_norm %x eps 1.000000e-06 : tensor<37x51x{type}>\n"
+        f"  %z = array.matmul %y, %w : tensor<37x51x{type}>, tensor<51x70x{type}> -> tensor<37x70x{type}>\n"
+        f"  func.return %z : tensor<37x70x{type}>\n}}\n"
+        for type in ("bf16",)
+    )
+    module = bb.parse(text)
+    from bb.lowering.pipelines import PIPELINES
+
+    pipeline = PIPELINES["cuda"].replace("kernel-place-cuda", f"kernel-place-cuda{{form={form}}}")
+    for seed in (1, 2):
+        cuda = CudaOptions(check=True, seed=seed)
+        function = bb.compile(module, target="emulator", pipeline=pipeline, cuda=cuda)
+        arrays = bb.random_inputs(module, seed)
+        wanted = bb.run(module, arrays, float64=True)
+        assert np.abs(function(*arrays).astype(np.float64) - wanted).max() < 0.1
+        assert (function.library.reports[0].counters.mma > 0) == (form == "auto")
+
+
+def test_names_of_the_program_do_no_harm():
+    """Keywords, built-in variables, the library's own words, and text that would end a comment."""
+    text = (
+        'func.func @"*/ #error \\22"(%threadIdx: tensor<4x32xf32>, %s: tensor<32xf32>) -> tensor<4x32xf32> '
+        'attributes {bb.dims = [["THREADS", "Row"], ["Row"]]} {\n'
+        "  %exp = array.elementwise (%a = %threadIdx, %row = %s) : tensor<4x32xf32>, tensor<32xf32> "
+        "-> tensor<4x32xf32> { %lane = arith.addf %a, %row : f32 array.yield %lane : f32 }\n"
+        "  func.return %exp : tensor<4x32xf32>\n}\n"
+    )
+    function = bb.compile(text, target="emulator", cuda=CudaOptions(check=True))
+    x, v = rows(0, 4, 32), rows(1, 32)
+    assert np.array_equal(function(x, v), x + v)
+    assert all(line.startswith("#include") for line in function.source.splitlines() if line[:1] == "#")
+
+
+def test_a_cpu_refuses_what_was_placed_for_a_gpu():
+    module = bb.parse(text_of("softmax", "f32"))
+    bb.PassPipeline("array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-place-cuda").run(
+        module
+    )
+    with pytest.raises(OpError, match="has its tile in register memory, which is a GPU's"):
+        bb.compile(module)
+
+
+def test_kernels_by_hand_are_placed():
+    """A program that is given as kernels gets places for its tiles, and nothing else."""
+    module = bb.parse(text_of("softmax", "f32"))
+    bb.PassPipeline("array-decompose,array-to-block,block-shapes,block-to-kernel").run(module)
+    x = rows(0, 150, 96)
+    wanted = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    assert np.allclose(bb.compile(module, target="emulator")(x), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"arch": "sm_70"}, "no architecture 'sm_70'; there are: sm_80"),
+        ({"tier": "sass"}, "no tier 'sass'; there are: source, ptx"),
+    ],
+)
+def test_bad_options(options: dict[str, str], message: str):
+    with pytest.raises(bb.InputError, match=message):
+        CudaOptions(**options)
