@@ -67,7 +67,7 @@ def test_a_choice_survives_json(choice: Choice):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"fusion": "block-fuse{trace=/tmp/x}"}, "must be default, unfused or the number"),
+        ({"fusion": "block-fuse{trace=x.json}"}, "must be default, unfused or the number"),
         ({"fusion": True}, "must be default, unfused or the number"),
         ({"fusion": -1}, "must be default, unfused or the number"),
         ({"whole": "N"}, "'whole' must be a list"),
