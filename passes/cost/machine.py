@@ -47,12 +47,13 @@ class Machine:
     half_columns / C + half_depth / K) of its rate (Hockney's half-performance lengths), where rows above
     `panel_rows` and depths above `panel_depth` count as those, for it is cut there anyway; `few_rows` or
     fewer keep `few_rows_rate` of it. Rows are computed `lanes` at a time. `copy` is the seconds that
-    an element takes to a tile in another layout. `exposed` is the part of the times hidden behind the longest
-    one that shows nevertheless. `call`, `launch`, `task` and `step` are seconds: for a call of the program,
-    a kernel, an iteration of the parallel loops, an operation on blocks. Where workers share the iterations
-    of one reduction they take `sharing` times as long; with one task for each of them the last one takes
-    `uneven` longer, as a part, and with more tasks accordingly less. `scratch` is how many bytes a worker may
-    use for its tiles; None where more only makes them slow.
+    an element takes to a tile in another layout. `exposed` is the part of the time hidden behind a longer
+    one that shows nevertheless, `swept` that of kernels without contractions. `call`, `launch`, `task` and
+    `step` are seconds: for a call of the program, a kernel, an iteration of the parallel loops, an operation
+    on blocks. Where workers share the iterations of one reduction they take `sharing` times as long; with one
+    task for each of them the last one takes `uneven` longer, as a part, and with more tasks accordingly less.
+    `scratch` is how many bytes a worker may use for its tiles, `registers` how many for the sums of its
+    contractions; None where more only makes it slow, or sums are cut to fit.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Machine:
     panel_rows: float
     panel_depth: float
     exposed: float
+    swept: float
     call: float
     launch: float
     task: float
@@ -78,6 +80,7 @@ class Machine:
     sharing: float
     uneven: float
     scratch: float | None
+    registers: float | None
     tiers: tuple[Tier, ...]
 
     def contract_rate(self, element_type: str) -> float:
@@ -177,6 +180,7 @@ def machine_of(record: object, name: str) -> Machine:
         panel_rows=_number(given, "panel_rows"),
         panel_depth=_number(given, "panel_depth"),
         exposed=_number(given, "exposed", zero=True),
+        swept=_number(given, "swept", zero=True),
         call=_number(given, "call", zero=True),
         launch=_number(given, "launch", zero=True),
         task=_number(given, "task", zero=True),
@@ -184,6 +188,7 @@ def machine_of(record: object, name: str) -> Machine:
         sharing=_number(given, "sharing"),
         uneven=_number(given, "uneven", zero=True),
         scratch=None if given["scratch"] is None else _number(given, "scratch"),
+        registers=None if given["registers"] is None else _number(given, "registers"),
         tiers=listed,
     )
 
