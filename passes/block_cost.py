@@ -72,9 +72,9 @@ def cost_text(programs: Sequence[CostedProgram]) -> str:
         f"  needs for them (tiers: {tiers}); tiles: time to read, write and fill the blocks of a task\n"
         "tasks: iterations of the parallel loops; idle: how much longer workers take because some wait\n"
         "  for others; scratch: bytes of the blocks of a task; registers: bytes of the sums of its\n"
-        f"  contractions{room}; start: time to launch and to share out; time: the longest of\n"
-        f"  computing and each tier, {machine.exposed:.0%} of the others ({machine.swept:.0%} or more where "
-        "nothing is\n  contracted), and start\n"
+        f"  contractions{room}; start: time to launch and to share out; time: the longer of\n"
+        f"  computing and moving, {machine.exposed:.0%} of the other ({machine.swept:.0%} or more where "
+        "nothing is contracted),\n  and start\n"
         "again: contraction flops that repeat others; once: not in every call, but when constants are bound\n"
     )
     return "\n".join(parts)

@@ -22,9 +22,9 @@ class BlockSelectPass(ModulePass):
     """Fuse block programs to the snapshot that costs least on a machine: `block-select{target=cpu top=3}`.
 
     It does the work of `block-shapes` and `block-fuse`, by the model of `block-cost`. With `top` above 1 the
-    best few are kept, each as a function of its own, the best first. Fusion that does not pay is declined, all
-    of it where the program costs less as it is. `budget`: how many snapshots are looked at for each choice of
-    whole dims. `report=true` shows what was found and declined, with numbers, as comments.
+    best few are kept, each as a function of its own, the best first. Fusion that does not pay is declined.
+    `budget`: how many snapshots are looked at for each choice of whole dims. `report=true` shows what was
+    found and declined, with numbers, as comments.
     """
 
     name = "block-select"
