@@ -60,8 +60,8 @@ TURN = 0.01
 class Point:
     """One way to compile a row, with its seconds by the model and as measured.
 
-    `role` is `untuned` for the model's choice, `tuned` for that of a measured search, `default`, `unfused`,
-    or empty.
+    `role` is `untuned` for the model's choice (where it is not the default), `tuned` for that of a measured
+    search, `default`, `unfused`, or empty.
     """
 
     role: str
@@ -97,7 +97,7 @@ def points_of(workload: Workload, count: int) -> list[Point]:
         points.setdefault(choice.key(), Point(role, choice, seconds))
 
     add(DEFAULT, ways.default.choice, ways.default.seconds)
-    add("untuned", ways.best[0].choice, ways.best[0].seconds)
+    add("" if ways.choice is None else "untuned", ways.best[0].choice, ways.best[0].seconds)
     add(UNFUSED, ways.unfused.choice, ways.unfused.seconds)
     for way in ways.leading[1:SNAPSHOTS]:
         add("", way.choice, way.seconds)

@@ -42,6 +42,8 @@ def report(rows: Mapping[str, Sequence[Measured]], plot: Path | None = None) -> 
         cells: list[str] = []
         for role in ROLES:
             taken = _of(points, role)
+            if taken is None and role == "untuned":
+                taken = _of(points, "default")  # which the model would not leave
             cells.append("-" if taken is None else f"+{taken / seconds - 1:.1%}")
             if taken is not None:
                 regrets[role].append(taken / seconds)
@@ -70,7 +72,7 @@ def report(rows: Mapping[str, Sequence[Measured]], plot: Path | None = None) -> 
 
 
 def _of(points: Sequence[Measured], role: str) -> float | None:
-    """The seconds of a role; the model's choice may be the default as well, in kernels or in name."""
+    """The seconds of a role; None where nobody measured it."""
     for each in points:
         if each.role == role and each.measured is not None:
             return each.measured

@@ -46,7 +46,8 @@ class Machine:
     takes. A contraction of blocks of R rows, C columns and depth K reaches 1 / (1 + half_rows / R +
     half_columns / C + half_depth / K) of its rate (Hockney's half-performance lengths), where rows above
     `panel_rows` and depths above `panel_depth` count as those, for it is cut there anyway; `few_rows` or
-    fewer keep `few_rows_rate` of it. Rows are computed `lanes` at a time. `copy` is the seconds that
+    fewer keep `few_rows_rate` of it. In the same way rows that are swept in pieces of B bytes are moved at
+    1 / (1 + half_run / B) of the speed. Rows are computed `lanes` at a time. `copy` is the seconds that
     an element takes to a tile in another layout. `exposed` is the part of the time hidden behind a longer
     one that shows nevertheless, `swept` that of kernels without contractions. `call`, `launch`, `task` and
     `step` are seconds: for a call of the program, a kernel, an iteration of the parallel loops, an operation
@@ -69,6 +70,7 @@ class Machine:
     half_rows: float
     half_columns: float
     half_depth: float
+    half_run: float
     panel_rows: float
     panel_depth: float
     exposed: float
@@ -177,6 +179,7 @@ def machine_of(record: object, name: str) -> Machine:
         half_rows=_number(given, "half_rows", zero=True),
         half_columns=_number(given, "half_columns", zero=True),
         half_depth=_number(given, "half_depth", zero=True),
+        half_run=_number(given, "half_run", zero=True),
         panel_rows=_number(given, "panel_rows"),
         panel_depth=_number(given, "panel_depth"),
         exposed=_number(given, "exposed", zero=True),

@@ -131,6 +131,7 @@ class CostModel:
             # Rows that a task has whole are swept where they lie, and the next ones fetched meanwhile; what a
             # loop goes over is copied to tiles, and memory waits while those are swept.
             in_place = kernel.inner_trips() <= 1
+            tier_seconds = tuple(kernel.short_runs() * seconds for seconds in tier_seconds)
             copy = _where(in_place, 0.0, copy)
             exposed = np.minimum(1.0, machine.swept * _where(in_place, 1.0, 2.0))
         computing = (contract + vector + sweeping + copy + steps) / machine.workers * idle
@@ -301,6 +302,20 @@ class _Kernel:
         idle: Number = _where((ragged > 0) & ~np.asarray(shared), np.maximum(ragged, 1.0), rounds)
         idle = idle * (1 + self.machine.uneven * np.minimum(1.0, workers / tasks))
         return tasks, _where(shared, idle * self.machine.sharing, idle)
+
+    def short_runs(self) -> Number:
+        """How much slower memory is where what is moved lies in short pieces, one for each row of a block."""
+        slower: Number = 0.0
+        every: Number = 0.0
+        for move in self.plan.moves:
+            bytes = move.bytes * self.elements(move)
+            every = every + bytes
+            run: Number = np.inf
+            if move.dims:
+                extent = self.extents[move.dims[-1]]
+                run = _where(extent.size < extent.length, move.bytes * extent.size, np.inf)
+            slower = slower + bytes * (1 + self.machine.half_run / run)
+        return _where(every > 0, slower / np.maximum(every, 1.0), 1.0)
 
     def inner_trips(self) -> Number:
         """Iterations of the longest of the loops that stand in the parallel ones; 1 where there are none."""
