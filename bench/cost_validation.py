@@ -1,21 +1,24 @@
 """How good the cost model is: its ranking, what its choice loses, and what a little tuning gains.
 
-Every row of the table (`comparison/workloads.py`) is compiled in many ways: the default pipeline, without
-fusion, the model's best of every snapshot, and snapshots cut into blocks of random sizes. All are measured in
-turns.
+Every row of the table (`comparison/workloads.py`) is compiled in many ways: the model's best, the default
+pipeline, without fusion, the model's best of other snapshots, and snapshots cut into blocks of random sizes.
+All are measured in turns, and checked against float64.
 
     python bench/cost_validation.py compile --rows A,B
     python bench/cost_validation.py measure --rows A,B --json a.json
+    python bench/cost_validation.py measure --rows C3 --tune 10 --json b.json
     python bench/cost_validation.py report a.json b.json --plot validation.png
 
-Pieces of rows can be measured one after the other, and put together by `report`. `compile` fills the cache,
-so that `measure` spends its time measuring.
+Rows can be measured in pieces, which `report` puts together. `compile` fills the cache, so that `measure`
+spends its time measuring. With `--tune` a row is also tuned for so many seconds, without an earlier choice,
+and what that chooses is measured beside the others.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import sys
@@ -27,18 +30,18 @@ from typing import Any
 
 import bb
 import numpy as np
-from bb.dialects import block
-from bb.dialects.context import make_context
 from bb.lowering.choices import DEFAULT, UNFUSED, Choice, choice_of
-from bb.lowering.pipelines import PIPELINES, PassPipeline
-from bb.passes.programs import block_programs
-from bb.passes.selection import Candidate, all_candidates
+from bb.passes.selection import as_numbers
 from bb.runtime.constants import declare_constants
 from bb.runtime.executable import Executable
 from bb.runtime.interpreter import select_function
 from bb.runtime.kernel_library import CompileOptions
 from bb.runtime.machine_description import this_machine
+from bb.runtime.tuning import store
+from bb.runtime.tuning.choosing import Request, choice_for
+from bb.runtime.tuning.ways import Ways, modelled, ways_of
 from comparison.workloads import BOUNDS, ROWS, Workload
+from validation_report import report
 
 GRID = (16, 32, 64, 128, 256, 512, 1024, 4096)
 """Block sizes that are drawn, besides whole dims."""
@@ -46,21 +49,34 @@ GRID = (16, 32, 64, 128, 256, 512, 1024, 4096)
 SLOWEST = 4.0
 """Ways that take so many times as long as the best one by the model are not drawn: nobody would take them."""
 
+SNAPSHOTS = 4
+"""Other snapshots of which the model's best is measured."""
+
+TURN = 0.01
+"""Seconds of a turn: one call that does not count, then calls for so long, at least two."""
+
 
 @dataclass
 class Point:
-    """One way to compile a row, with its seconds by the model and as measured."""
+    """One way to compile a row, with its seconds by the model and as measured.
 
+    `role` is `untuned` for the model's choice (where it is not the default), `tuned` for that of a measured
+    search, `default`, `unfused`, or empty.
+    """
+
+    role: str
     choice: Choice
     modelled: float
     measured: float | None = None
 
     def record(self) -> dict[str, object]:
-        return {"choice": self.choice.record(), "modelled": self.modelled, "measured": self.measured}
+        """As JSON has it."""
+        return {**vars(self), "choice": self.choice.record()}
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> Point:
-        return Point(choice_of(record["choice"]), record["modelled"], record["measured"])
+        """From what JSON holds."""
+        return Point(record["role"], choice_of(record["choice"]), record["modelled"], record["measured"])
 
 
 def program_of(workload: Workload) -> Any:
@@ -70,159 +86,146 @@ def program_of(workload: Workload) -> Any:
     return module
 
 
-def points_of(workload: Workload, count: int, seed: int = 0) -> list[Point]:
-    """The ways to compile a row that are measured: the model's best first, then default and unfused."""
-    machine, ctx = this_machine(), make_context()
-    module = program_of(workload)
-    PassPipeline(PIPELINES["cpu"].partition(",block-shapes")[0]).run(module)
-    (function,) = block_programs(module)
-    found, _ = all_candidates(ctx, function, machine, 8)
+def points_of(workload: Workload, count: int) -> list[Point]:
+    """The ways to compile a row that are measured, the same in every run on a machine."""
+    ways = ways_of(program_of(workload), this_machine())
+    assert ways is not None
+    assert ways.unfused is not None
     points: dict[tuple[object, ...], Point] = {}
 
-    def add(choice: Choice, seconds: float) -> None:
-        points.setdefault(choice.key(), Point(choice, seconds))
+    def add(role: str, choice: Choice, seconds: float) -> None:
+        points.setdefault(choice.key(), Point(role, choice, seconds))
 
-    add(chosen(found[0]), found[0].seconds)
-    for name in (DEFAULT, UNFUSED):
-        add(Choice(name), modelled(workload, PIPELINES["cpu" if name == DEFAULT else "cpu-unfused"]))
-    snapshots = list({(each.snapshot, each.nests): each for each in found}.values())
-    for each in sorted(snapshots)[:3]:
-        add(chosen(each), each.seconds)
-    rng = random.Random(f"{workload.name} {seed}")
+    add(DEFAULT, ways.default.choice, ways.default.seconds)
+    add("" if ways.choice is None else "untuned", ways.best[0].choice, ways.best[0].seconds)
+    add(UNFUSED, ways.unfused.choice, ways.unfused.seconds)
+    for way in ways.leading[1:SNAPSHOTS]:
+        add("", way.choice, way.seconds)
+    rng = random.Random(workload.name)
     for _ in range(40 * count):
         if len(points) >= count:
             break
-        each = rng.choice(found)
-        sizes = drawn(each, rng)
-        seconds = each.costed.seconds(as_numbers(each, sizes))
-        if seconds <= SLOWEST * found[0].seconds:
-            add(Choice(each.snapshot, each.whole, sizes), seconds)
+        choice, seconds = drawn(ways, rng)
+        if seconds <= SLOWEST * ways.best[0].seconds:
+            add("", choice, seconds)
     return list(points.values())
 
 
-def chosen(candidate: Candidate) -> Choice:
-    """A candidate as a choice."""
-    return Choice(candidate.snapshot, candidate.whole, candidate.sizes)
+def drawn(ways: Ways, rng: random.Random) -> tuple[Choice, float]:
+    """A snapshot with sizes of the grid, half of the dims on average as the model would have them."""
+    candidate = rng.choice(ways.candidates)
+    costed, sizes = candidate.costed, dict(candidate.sizes)
+    for name, size in sizes.items():
+        length = costed.lengths[name]
+        if name not in candidate.whole and not costed.dims[name].is_whole and rng.random() < 0.5:
+            smaller: list[int | str] = [each for each in GRID if each < length]
+            sizes[name] = rng.choice([*smaller, "whole" if size == "whole" else length])
+    choice = Choice(candidate.snapshot, candidate.whole, sizes)
+    return choice, costed.seconds(as_numbers(costed.lengths, sizes))
 
 
-def drawn(candidate: Candidate, rng: random.Random) -> dict[str, int | str]:
-    """Block sizes of the grid for a candidate, half of the dims on average as the model would have them."""
-    sizes = dict(candidate.sizes)
-    for name in sizes:
-        dim = candidate.costed.dims[name]
-        length = candidate.costed.lengths[name]
-        if name not in candidate.whole and not dim.is_whole and rng.random() < 0.5:
-            smaller: list[int | str] = [size for size in GRID if size < length]
-            sizes[name] = rng.choice([*smaller, length if sizes[name] != "whole" else "whole"])
-    return sizes
-
-
-def as_numbers(candidate: Candidate, sizes: Mapping[str, int | str]) -> dict[str, float]:
-    """Block sizes for the model."""
-    lengths = candidate.costed.lengths
-    return {name: float(lengths[name] if isinstance(size, str) else size) for name, size in sizes.items()}
-
-
-def modelled(workload: Workload, pipeline: str) -> float:
-    """Seconds by the model of what a pipeline makes of a row."""
-    from bb.passes.cost.program import CostedProgram
-
-    module = program_of(workload)
-    PassPipeline(pipeline.partition(",block-to-kernel")[0].removesuffix(",block-distribute")).run(module)
-    (function,) = block_programs(module)
-    dims = block.parse_dims(function.attributes[block.DIMS])
-    assert all(dim.block_size or dim.is_whole or dim.is_batch for dim in dims.values())
-    return CostedProgram.of(function, this_machine()).seconds()
-
-
-def compiled(workload: Workload, point: Point) -> Executable:
+def compiled(workload: Workload, choice: Choice) -> Executable:
     """The row compiled in one of the ways."""
-    return Executable(program_of(workload), CompileOptions(choice=point.choice))
+    return Executable(program_of(workload), CompileOptions(choice=choice))
+
+
+def tuned(workload: Workload, seconds: float) -> Choice:
+    """What a search of so many seconds finds, that knows of no earlier one."""
+    program = program_of(workload)
+    store.clear([select_function(program, None).sym_name.data])
+    choice = choice_for(program, Request(tune=seconds))
+    return Choice() if choice is None else choice
 
 
 def measure(workload: Workload, points: Sequence[Point], rounds: int, threads: int) -> None:
-    """Measure the points in turns, and check each against float64."""
+    """Measure the points in turns, those with the same kernels as one."""
     inputs = workload.inputs()
     reference = workload.reference(inputs)
     weights = {name: inputs[name] for name in workload.weights}
     shapes = workload.program_shapes
     arrays = [inputs[name].reshape(shapes[name]) for name in inputs if name not in weights]
-    ready: list[Any] = []
+    ready: dict[object, tuple[Any, Any, list[Point], list[float]]] = {}
     for point in points:
-        executable = compiled(workload, point)
+        executable = compiled(workload, point.choice)
+        path = executable.library.path
+        if path in ready:
+            ready[path][2].append(point)
+            continue
         run = executable.prepare(threads=threads, **weights) if weights else executable
         out = run(*arrays, threads=threads)
         error = np.abs(np.asarray(out, np.float64).reshape(reference.shape) - reference).max()
         if error > BOUNDS[workload.dtype] * np.abs(reference).max():
-            print(f"{workload.name}: {point.choice} is off by {error:.1e}", file=sys.stderr)
-        ready.append((run, out))
-    seconds: list[list[float]] = [[] for _ in points]
+            raise SystemExit(f"{workload.name}: {point.choice} is off by {error:.1e}")
+        ready[path] = run, out, [point], []
+    each = list(ready.values())
     for number in range(rounds):
-        order = [(index + number * 5) % len(points) for index in range(len(points))]
-        for index in order:
-            run, out = ready[index]
+        shift = number * 5 % len(each)
+        for run, out, _, seconds in (*each[shift:], *each[:shift]):
             run(*arrays, out=out, threads=threads)
-            spent, calls = 0.0, 0
-            while calls < 2 or (spent < 0.01 and calls < 50):
-                start = time.perf_counter()
+            start, calls = time.perf_counter(), 0
+            while calls < 2 or time.perf_counter() - start < TURN:
+                before = time.perf_counter()
                 run(*arrays, out=out, threads=threads)
-                seconds[index].append(time.perf_counter() - start)
-                spent += seconds[index][-1]
+                seconds.append(time.perf_counter() - before)
                 calls += 1
-    for point, own in zip(points, seconds, strict=True):
-        point.measured = statistics.median(own)
-
-
-def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's correlation of ranks; ties share their mean rank."""
-
-    def ranks(values: Sequence[float]) -> Any:
-        array = np.asarray(values)
-        return np.asarray([(array < value).sum() + (array == value).sum() / 2 for value in array])
-
-    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
+    for _, _, same, seconds in each:
+        for point in same:
+            point.measured = statistics.median(seconds)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    """Run one of the three commands."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("what", choices=("compile", "measure", "report"))
     parser.add_argument("files", nargs="*", type=Path, help="for report: what measure wrote")
-    parser.add_argument("--rows", default="f32")
-    parser.add_argument("--points", type=int, default=12)
+    parser.add_argument("--rows", default="f32", help="names, first letters, or types")
+    parser.add_argument("--points", type=int, default=12, help="ways to compile a row (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--tune", type=float, help="also tune each row, for so many seconds")
+    parser.add_argument("--json", type=Path, help="where measure writes, after each row")
+    parser.add_argument("--plot", type=Path, help="for report: a picture")
+    parser.add_argument("--remodel", action="store_true", help="for report: ask the model again")
     options = parser.parse_args(argv)
-    wanted = options.rows.split(",")
-    rows = [row for row in ROWS.values() if any(_matches(row, name) for name in wanted)]
     if options.what == "report":
-        raise NotImplementedError
-    found: dict[str, list[dict[str, object]]] = {}
-    for row in rows:
+        found: dict[str, list[Point]] = {}
+        for file in options.files:
+            for name, records in json.loads(file.read_text()).items():
+                found[name] = [Point.of(record) for record in records]
+        if options.remodel:
+            for name, points in found.items():
+                program = program_of(ROWS[name])
+                for point in points:
+                    point.modelled = modelled(program, point.choice, this_machine())
+        print(report(found, options.plot))
+        return 0
+    measured: dict[str, list[dict[str, object]]] = {}
+    for row in chosen_rows(options.rows):
         start = time.perf_counter()
         points = points_of(row, options.points)
         if options.what == "compile":
             for point in points:
-                compiled(row, point)
+                compiled(row, point.choice)
         else:
-            measure(row, points, options.rounds, options.threads or 2)
-            found[row.name] = [point.record() for point in points]
-            best = min(point.measured or 0 for point in points)
-            rank = spearman([p.modelled for p in points], [p.measured or 0 for p in points])
-            print(f"  spearman {rank:.2f} untuned +{(points[0].measured or 0) / best - 1:.1%}", flush=True)
+            if options.tune:
+                choice = tuned(row, options.tune)
+                points.append(Point("tuned", choice, modelled(program_of(row), choice, this_machine())))
+            measure(row, points, options.rounds, options.threads)
+            measured[row.name] = [point.record() for point in points]
+            if options.json:
+                options.json.write_text(json.dumps(measured, indent=1))
         print(f"{row.name}: {len(points)} ways in {time.perf_counter() - start:.1f} s", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(found, indent=1))
     return 0
 
 
-def _matches(row: Workload, name: str) -> bool:
-    return (
-        row.name == name
-        or row.dtype == name
-        or (row.dtype == "f32" and row.name.startswith(name) and len(name) == 1)
-    )
+def chosen_rows(text: str) -> list[Workload]:
+    """The rows of names (`A1`), first letters (`A`) or types (`f32`)."""
+    wanted = text.split(",")
+    return [
+        row
+        for row in ROWS.values()
+        if row.name in wanted or row.dtype in wanted or (row.dtype == "f32" and row.name[0] in wanted)
+    ]
 
 
 if __name__ == "__main__":

@@ -64,13 +64,17 @@ def cost_text(programs: Sequence[CostedProgram]) -> str:
     machine = programs[0].model.machine
     parts = [_program_text(program) for program in programs]
     tiers = ", ".join(tier.name for tier in machine.tiers)
+    limit = machine.registers
+    room = ", cut to fit" if limit is None else f", at most {in_units(round(limit), 'B')}"
     parts.append(
         "contract, vector: operations of contractions and on elements (functions of one count as one),\n"
         "  with the time they take all workers; from TIER: bytes that a tier delivers, with the time it\n"
         f"  needs for them (tiers: {tiers}); tiles: time to read, write and fill the blocks of a task\n"
         "tasks: iterations of the parallel loops; idle: how much longer workers take because some wait\n"
-        "  for others; scratch: bytes of the blocks of a task; start: time to launch and to share out;\n"
-        f"  time: the longest of computing and each tier, {machine.exposed:.0%} of the others, and start\n"
+        "  for others; scratch: bytes of the blocks of a task; registers: bytes of the sums of its\n"
+        f"  contractions{room}; start: time to launch and to share out; time: the longer of\n"
+        f"  computing and moving, {machine.exposed:.0%} of the other ({machine.swept:.0%} or more where "
+        "nothing is contracted),\n  and start\n"
         "again: contraction flops that repeat others; once: not in every call, but when constants are bound\n"
     )
     return "\n".join(parts)
@@ -96,7 +100,7 @@ def _table(program: CostedProgram) -> str:
 
     machine = program.model.machine
     head = ["kernel", "contract", "vector", *(f"from {tier.name}" for tier in machine.tiers)]
-    head += ["tiles", "tasks", "idle", "scratch", "start", "time", "bound by"]
+    head += ["tiles", "tasks", "idle", "scratch", "registers", "start", "time", "bound by"]
     rows: list[list[str]] = []
     for plan, cost in zip(program.plans, program.costs(), strict=True):
         contract = _with_time(cost.contract_flops, "flop", cost.contract_seconds)
@@ -122,6 +126,7 @@ def _table(program: CostedProgram) -> str:
                 f"{float(cost.tasks):,.0f}",
                 f"{float(cost.idle) - 1:.0%}",
                 in_units(round(float(cost.scratch)), "B"),
+                in_units(round(float(cost.registers)), "B") if float(cost.registers) else "-",
                 _seconds(cost.start_seconds),
                 _seconds(cost.seconds),
                 longest if float(cost.start_seconds) < times[longest] else "start",

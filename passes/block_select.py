@@ -13,8 +13,8 @@ from xdsl.utils.exceptions import PassFailedException
 from ..dialects import block
 from .output import os_reason, print_text
 from .programs import block_programs
-from .selection import Candidate, all_candidates
-from .units import counted
+from .selection import Candidate, all_candidates, as_given
+from .units import counted, in_units
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ class BlockSelectPass(ModulePass):
     """Fuse block programs to the snapshot that costs least on a machine: `block-select{target=cpu top=3}`.
 
     It does the work of `block-shapes` and `block-fuse`, by the model of `block-cost`. With `top` above 1 the
-    best few are kept, each as a function of its own, the best first. `budget`: how many snapshots are looked
-    at for each choice of whole dims. `report=true` shows what was found, as comments.
+    best few are kept, each as a function of its own, the best first. Fusion that does not pay is declined.
+    `budget`: how many snapshots are looked at for each choice of whole dims. `report=true` shows what was
+    found and declined, with numbers, as comments.
     """
 
     name = "block-select"
@@ -49,8 +50,9 @@ class BlockSelectPass(ModulePass):
         text = ""
         for function in functions:
             found, looked_at = all_candidates(ctx, function, machine, self.budget)
-            kept = found[: self.top]
-            text += _report(function.sym_name.data, machine.name, found, looked_at, len(kept))
+            plain = as_given(ctx, function, machine)
+            kept = sorted([*found, plain], key=lambda each: each.seconds)[: self.top]
+            text += _report(function.sym_name.data, machine.name, found, plain, looked_at, kept)
             parent = function.parent
             assert parent is not None
             for rank, candidate in enumerate(kept):
@@ -67,18 +69,59 @@ class BlockSelectPass(ModulePass):
                 raise PassFailedException(f"cannot write to standard output: {os_reason(error)}") from error
 
 
-def _report(name: str, machine: str, found: Sequence[Candidate], looked_at: int, kept: int) -> str:
+def _report(
+    name: str,
+    machine: str,
+    found: Sequence[Candidate],
+    plain: Candidate,
+    looked_at: int,
+    kept: Sequence[Candidate],
+) -> str:
     lines = [
         f"choice for @{name} on {machine}: {counted(len(found), 'program')}, "
         f"{counted(looked_at, 'way')} to cut them into blocks"
     ]
-    for rank, candidate in enumerate(found[: max(kept, 3)]):
-        dims = block.parse_dims(candidate.function.attributes[block.DIMS])
+    firsts: dict[int, Candidate] = {}
+    for each in (*kept, *found):
+        firsts.setdefault(each.snapshot, each)
+    shown = sorted({id(each): each for each in (*kept, *firsts.values(), plain)}.values())
+    for each in shown:
+        mark = "kept" if any(each is one for one in kept) else "    "
+        flops, again, bytes = each.work
+        work = [
+            f"{in_units(round(flops), 'flop')}"
+            + (f" ({in_units(round(again), 'flop')} again)" if again else "")
+        ]
+        work = work if flops else []
+        work.append(f"{in_units(round(bytes), 'B')} from beyond a worker's caches")
         cut = ", ".join(
             f"{dim} = {'whole' if attr.is_whole else attr.block_size}"
-            for dim, attr in dims.items()
+            for dim, attr in block.parse_dims(each.function.attributes[block.DIMS]).items()
             if not attr.is_batch
         )
-        mark = "kept" if rank < kept else "    "
-        lines.append(f"  {mark} {candidate.seconds * 1e6:.4g} us: {counted(candidate.nests, 'nest')}, {cut}")
+        lines.append(
+            f"  {mark} {each.seconds * 1e6:.4g} us: {counted(each.nests, 'nest')}, {cut}; {each.name}: "
+            + ", ".join(work)
+        )
+    best, most = kept[0], max(found, key=lambda each: (each.snapshot, -each.seconds))
+    most = firsts.get(most.snapshot, most)
+    if best is plain:
+        lines.append(f"  fusion is declined: {_against(found[0], plain)}")
+    elif most.snapshot != best.snapshot:
+        lines.append(f"  further fusion, to {most.name}, is declined: {_against(most, best)}")
     return "\n".join(lines) + "\n"
+
+
+def _against(declined: Candidate, best: Candidate) -> str:
+    """What a program takes, and does, beside a better one."""
+    (flops, _, bytes), (own_flops, _, own_bytes) = declined.work, best.work
+    more = [
+        f"{in_units(round(one - other), unit)} more {what}"
+        for one, other, unit, what in (
+            (flops, own_flops, "flop", "to compute"),
+            (bytes, own_bytes, "B", "to move"),
+        )
+        if round(one - other) > 0
+    ]
+    why = f", with {' and '.join(more)}" if more else ""
+    return f"{declined.seconds * 1e6:.4g} us{why}, where {best.name} takes {best.seconds * 1e6:.4g} us"

@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 LONGEST_WHOLE = 256
 """Elements of a dim that is tried as one block before fusion, which it lets go further."""
 
+LONGEST_ROW = 16384
+"""The same in programs without contractions, whose rows are swept where they lie."""
+
 MOST_CHOICES = 16
 """Choices of whole dims that are tried, those with the fewest blocked dims first."""
+
+AS_GIVEN = -1
+"""The number of the program without fusion among snapshots."""
 
 Sizes = dict[str, "int | str"]
 """Block sizes by dim; `whole` for all of it."""
@@ -58,6 +64,32 @@ class Candidate:
     def nests(self) -> int:
         """How many nests the snapshot has, each a kernel or more."""
         return sum(isinstance(op, block.MapOp) for op in self.function.body.block.ops)
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        return "no fusion" if self.snapshot == AS_GIVEN else f"snapshot {self.snapshot}"
+
+    @property
+    def work(self) -> tuple[float, float, float]:
+        """Flops of contractions in a call, those of them that repeat others, and bytes that come from beyond
+        the tiers that a worker has for itself.
+        """
+        plans = zip(
+            self.costed.plans, self.costed.costs(as_numbers(self.costed.lengths, self.sizes)), strict=True
+        )
+        costs = [cost for plan, cost in plans if not plan.once]
+        tiers = self.costed.model.machine.tiers
+        return (
+            sum(float(cost.contract_flops) for cost in costs),
+            sum(float(cost.recomputed_flops) for cost in costs),
+            sum(
+                float(bytes)
+                for cost in costs
+                for tier, bytes in zip(tiers, cost.bytes, strict=True)
+                if tier.shared
+            ),
+        )
 
 
 def all_candidates(
@@ -91,6 +123,19 @@ def all_candidates(
     return sorted(found.values()), looked_at
 
 
+def as_given(ctx: Context, function: FuncOp, machine: Machine, extents: Mapping[str, int] = {}) -> Candidate:
+    """A block program without fusion, at its best sizes: what fusion is compared with."""
+    from .cost.choose import choose_by_model
+
+    snapshot = function.clone()
+    stable = alone(snapshot.clone())
+    BlockStabilizePass().apply(ctx, stable)
+    (costed,) = block_programs(stable)
+    dims, best, program = choose_by_model(costed, machine, extents)
+    snapshot.attributes[block.DIMS] = block.dims_attr(dims)
+    return Candidate(best.seconds, 0, snapshot, program, AS_GIVEN, (), sizes_of(dims))
+
+
 def sizes_of(dims: Mapping[str, block.DimAttr]) -> Sizes:
     """The block sizes that dims declare; batches have none."""
     found: Sizes = {}
@@ -100,6 +145,11 @@ def sizes_of(dims: Mapping[str, block.DimAttr]) -> Sizes:
         elif dim.block_size is not None and not dim.is_batch:
             found[name] = dim.block_size
     return found
+
+
+def as_numbers(lengths: Mapping[str, int], sizes: Mapping[str, int | str]) -> dict[str, object]:
+    """Block sizes for the model, which knows no word for a whole dim."""
+    return {name: float(lengths[name] if isinstance(size, str) else size) for name, size in sizes.items()}
 
 
 def alone(function: FuncOp) -> ModuleOp:
@@ -125,6 +175,7 @@ def _choices_of_whole(function: FuncOp) -> Iterator[tuple[str, ...]]:
     """Sets of dims that are whole in front of fusion, the largest sets first. Rows stay parallel loops."""
     dims = block.parse_dims(function.attributes[block.DIMS])
     rows = {op.dim_name for op in function.body.block.ops if isinstance(op, block.MapOp)}
+    longest = LONGEST_WHOLE if any(isinstance(op, block.DotOp) for op in function.walk()) else LONGEST_ROW
     short = [
         name
         for name, dim in dims.items()
@@ -132,7 +183,7 @@ def _choices_of_whole(function: FuncOp) -> Iterator[tuple[str, ...]]:
         and dim.block_size is None
         and not dim.is_batch
         and dim.static_extent is not None
-        and dim.static_extent <= LONGEST_WHOLE
+        and dim.static_extent <= longest
     ]
     tried = 0
     for count in range(len(short), -1, -1):

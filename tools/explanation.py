@@ -1,12 +1,18 @@
-"""`bb-opt --explain`: a pipeline whose `block-fuse` passes keep their traces, and what these say."""
+"""`bb-opt --explain`: a pipeline whose `block-fuse` passes keep their traces, and what these say.
+
+`block-select` tells its reasons itself, as comments.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..lowering.fusion_records import run_with_records
 from ..lowering.pipelines import PassPipeline
+from ..passes.block_select import BlockSelectPass
 from ..passes.explain import explain
 from ..passes.fuse import BlockFusePass
 from ..passes.output import os_reason
@@ -17,13 +23,17 @@ from .files import ToolError
 class Explanation(PassPipeline):
     """The same passes, with traces; `programs` asks for the pseudo-code after every step, too.
 
-    Raises ToolError when there is no `block-fuse` among them.
+    Raises ToolError when there is neither `block-fuse` nor `block-select` among them.
     """
 
     def __init__(self, pipeline: PassPipeline, *, programs: bool = False):
-        if not any(isinstance(step, BlockFusePass) for step in pipeline.passes):
+        if not any(isinstance(step, BlockFusePass | BlockSelectPass) for step in pipeline.passes):
             raise ToolError("--explain tells what the pass block-fuse did, but there is none in the pipeline")
-        super().__init__(pipeline.passes, callback=pipeline.callback)
+        passes = [
+            replace(step, report=True) if isinstance(step, BlockSelectPass) else step
+            for step in pipeline.passes
+        ]
+        super().__init__(passes, callback=pipeline.callback)
         self.programs = programs
         self.records: list[Record] = []
         """The traces of the last run, in the order of the passes."""
@@ -50,4 +60,4 @@ class Explanation(PassPipeline):
 
     def text(self) -> str:
         """The story of the last run."""
-        return explain(self.records, programs=self.programs)
+        return "" if not self.records else explain(self.records, programs=self.programs)

@@ -46,13 +46,15 @@ class Machine:
     takes. A contraction of blocks of R rows, C columns and depth K reaches 1 / (1 + half_rows / R +
     half_columns / C + half_depth / K) of its rate (Hockney's half-performance lengths), where rows above
     `panel_rows` and depths above `panel_depth` count as those, for it is cut there anyway; `few_rows` or
-    fewer keep `few_rows_rate` of it. Rows are computed `lanes` at a time. `copy` is the seconds that
-    an element takes to a tile in another layout. `exposed` is the part of the times hidden behind the longest
-    one that shows nevertheless. `call`, `launch`, `task` and `step` are seconds: for a call of the program,
-    a kernel, an iteration of the parallel loops, an operation on blocks. Where workers share the iterations
-    of one reduction they take `sharing` times as long; with one task for each of them the last one takes
-    `uneven` longer, as a part, and with more tasks accordingly less. `scratch` is how many bytes a worker may
-    use for its tiles; None where more only makes them slow.
+    fewer keep `few_rows_rate` of it. In the same way rows that are swept in pieces of B bytes are moved at
+    1 / (1 + half_run / B) of the speed. Rows are computed `lanes` at a time. `copy` is the seconds that
+    an element takes to a tile in another layout. `exposed` is the part of the time hidden behind a longer
+    one that shows nevertheless, `swept` that of kernels without contractions. `call`, `launch`, `task` and
+    `step` are seconds: for a call of the program, a kernel, an iteration of the parallel loops, an operation
+    on blocks. Where workers share the iterations of one reduction they take `sharing` times as long; with one
+    task for each of them the last one takes `uneven` longer, as a part, and with more tasks accordingly less.
+    `scratch` is how many bytes a worker may use for its tiles, `registers` how many for the sums of its
+    contractions; None where more only makes it slow, or sums are cut to fit.
     """
 
     name: str
@@ -68,9 +70,11 @@ class Machine:
     half_rows: float
     half_columns: float
     half_depth: float
+    half_run: float
     panel_rows: float
     panel_depth: float
     exposed: float
+    swept: float
     call: float
     launch: float
     task: float
@@ -78,6 +82,7 @@ class Machine:
     sharing: float
     uneven: float
     scratch: float | None
+    registers: float | None
     tiers: tuple[Tier, ...]
 
     def contract_rate(self, element_type: str) -> float:
@@ -174,9 +179,11 @@ def machine_of(record: object, name: str) -> Machine:
         half_rows=_number(given, "half_rows", zero=True),
         half_columns=_number(given, "half_columns", zero=True),
         half_depth=_number(given, "half_depth", zero=True),
+        half_run=_number(given, "half_run", zero=True),
         panel_rows=_number(given, "panel_rows"),
         panel_depth=_number(given, "panel_depth"),
         exposed=_number(given, "exposed", zero=True),
+        swept=_number(given, "swept", zero=True),
         call=_number(given, "call", zero=True),
         launch=_number(given, "launch", zero=True),
         task=_number(given, "task", zero=True),
@@ -184,6 +191,7 @@ def machine_of(record: object, name: str) -> Machine:
         sharing=_number(given, "sharing"),
         uneven=_number(given, "uneven", zero=True),
         scratch=None if given["scratch"] is None else _number(given, "scratch"),
+        registers=None if given["registers"] is None else _number(given, "registers"),
         tiers=listed,
     )
 

@@ -8,8 +8,9 @@ that one iteration touches fits the tier, private or shared, that it comes from.
 as much the part that is fetched again grows from nothing to everything. The first fetch of an array comes
 from the nearest tier that holds all that the program touches: calls follow each other.
 
-Time: workers take the iterations of the parallel loops in turn, the last round may leave some idle. The times
-of computing and of each tier overlap; a part of what hides behind the longest shows (`Machine.exposed`).
+Time: workers take the iterations of the parallel loops in turn, the last round may leave some idle. What is
+moved comes from one tier or another, so that their times add up. Computing and moving overlap; a part of what
+hides behind the longer one shows (`Machine.exposed`).
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class KernelCost:
     tasks: Number
     idle: Number
     scratch: Number
+    registers: Number
     contract_seconds: Number
     vector_seconds: Number
     tile_seconds: Number
@@ -124,16 +126,23 @@ class CostModel:
         bytes, tier_seconds = self._tiers(kernel, extents, moved, workers)
         sweeping = kernel.tile_seconds()
         steps = kernel.total(kernel.trips(loops) for loops in plan.operations) * machine.step
+        exposed: Number = machine.exposed
+        if not plan.contractions:
+            # Rows that a task has whole are swept where they lie, and the next ones fetched meanwhile; what a
+            # loop goes over is copied to tiles, and memory waits while those are swept.
+            in_place = kernel.inner_trips() <= 1
+            tier_seconds = tuple(kernel.short_runs() * seconds for seconds in tier_seconds)
+            copy = _where(in_place, 0.0, copy)
+            exposed = np.minimum(1.0, machine.swept * _where(in_place, 1.0, 2.0))
         computing = (contract + vector + sweeping + copy + steps) / machine.workers * idle
         start = machine.launch + tasks * machine.task / workers
-        times = [computing, *(seconds * idle for seconds in tier_seconds)]
-        longest = times[0]
-        for time in times[1:]:
-            longest = np.maximum(longest, time)
-        seconds = longest + machine.exposed * (sum(times) - longest) + start
-        scratch = kernel.scratch()
+        moving = kernel.total(tier_seconds) * idle
+        seconds = np.maximum(computing, moving) + exposed * np.minimum(computing, moving) + start
+        scratch, registers = kernel.scratch(), kernel.registers()
         if machine.scratch is not None:
             seconds = _where(scratch > machine.scratch, np.inf, seconds)
+        if machine.registers is not None:
+            seconds = _where(registers > machine.registers, np.inf, seconds)
         return KernelCost(
             contract_flops,
             recomputed,
@@ -145,6 +154,7 @@ class CostModel:
             tasks,
             idle,
             scratch,
+            registers,
             contract / machine.workers,
             vector / machine.workers,
             sweeping / machine.workers,
@@ -162,13 +172,15 @@ class CostModel:
         bytes: list[Number] = []
         seconds: list[Number] = []
         nearer = moved
+        fastest: Number = np.inf
         for tier in self.machine.tiers:
             misses = kernel.misses(tier, touched) if tier.capacity is not None else 0.0
             misses = np.minimum(misses, nearer)
             served = nearer - misses
             bytes.append(served)
-            sharers = 1 if tier.shared else workers
-            seconds.append(served / (tier.bandwidth * sharers))
+            # A few workers get no more from a tier that all share than from one nearer to them.
+            fastest = np.minimum(fastest, tier.bandwidth * (1 if tier.shared else workers))
+            seconds.append(served / fastest)
             nearer = misses
         return tuple(bytes), tuple(seconds)
 
@@ -281,22 +293,38 @@ class _Kernel:
         workers = self.machine.workers
         tasks: Number = self.trips(self.plan.grid)
         shared: Number = False
-        inner = [
-            loops[: len(self.plan.grid) + 1]
-            for loops in self.plan.chains()
-            if len(loops) > len(self.plan.grid)
-        ]
-        if inner:
-            within: Number = self.trips(inner[0][len(self.plan.grid) :])
-            for loops in inner[1:]:
-                within = np.maximum(within, self.trips(loops[len(self.plan.grid) :]))
+        within = self.inner_trips()
+        if any(len(loops) > len(self.plan.grid) for loops in self.plan.chains()):
             shared = tasks < workers
             tasks = _where(shared, tasks * np.maximum(1.0, within), tasks)
         rounds: Number = np.ceil(tasks / workers) * workers / tasks
         ragged: Number = self._ragged_rounds(workers)
-        idle: Number = _where(ragged > 0, np.minimum(rounds, np.maximum(ragged, 1.0)), rounds)
+        idle: Number = _where((ragged > 0) & ~np.asarray(shared), np.maximum(ragged, 1.0), rounds)
         idle = idle * (1 + self.machine.uneven * np.minimum(1.0, workers / tasks))
         return tasks, _where(shared, idle * self.machine.sharing, idle)
+
+    def short_runs(self) -> Number:
+        """How much slower memory is where what is moved lies in short pieces, one for each row of a block."""
+        slower: Number = 0.0
+        every: Number = 0.0
+        for move in self.plan.moves:
+            bytes = move.bytes * self.elements(move)
+            every = every + bytes
+            run: Number = np.inf
+            if move.dims:
+                extent = self.extents[move.dims[-1]]
+                run = _where(extent.size < extent.length, move.bytes * extent.size, np.inf)
+            slower = slower + bytes * (1 + self.machine.half_run / run)
+        return _where(every > 0, slower / np.maximum(every, 1.0), 1.0)
+
+    def inner_trips(self) -> Number:
+        """Iterations of the longest of the loops that stand in the parallel ones; 1 where there are none."""
+        grid = len(self.plan.grid)
+        within: Number = 1.0
+        for loops in self.plan.chains():
+            if len(loops) > grid:
+                within = np.maximum(within, self.trips(loops[grid : grid + 1]))
+        return within
 
     def _ragged_rounds(self, workers: int) -> Number:
         """`idle` where short last blocks go to whoever is ready first; 0 where there are none."""
@@ -411,6 +439,14 @@ class _Kernel:
     def scratch(self) -> Number:
         """Bytes of the tiles of one iteration of the parallel loops."""
         return self.total(tile.bytes * self._along(tile.dims, ()) for tile in self.plan.tiles)
+
+    def registers(self) -> Number:
+        """Bytes of the sums that the contractions of one iteration of the parallel loops are adding to."""
+        width = {"f64": 8}
+        return self.total(
+            width.get(each.element_type, 4) * self._along((each.rows, each.columns), ())
+            for each in self.plan.contractions
+        )
 
 
 def visible_part(rows: Extent, columns: int, offset: int) -> Number:

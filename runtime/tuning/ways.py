@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,12 +16,12 @@ from ...passes.cost.machine import Machine
 from ...passes.cost.program import CostedProgram
 from ...passes.cost.shapes import legal_sizes
 from ...passes.programs import block_programs
-from ...passes.selection import Candidate, Sizes, all_candidates
+from ...passes.selection import Candidate, Sizes, all_candidates, as_numbers
 from ...passes.stabilize.needs import is_stabilized
 
 DISTRIBUTE, TO_KERNELS = "block-distribute", "block-to-kernel"
 
-CLEARLY = 0.97
+CLEARLY = 0.95
 """The model's choice must take less than this part of the time of the default pipeline."""
 
 
@@ -49,6 +49,14 @@ class Ways:
         return tuple(Way(choice_from(each), each.seconds) for each in self.candidates)
 
     @property
+    def leading(self) -> tuple[Way, ...]:
+        """The best candidate of each snapshot, the cheapest first."""
+        firsts: dict[tuple[object, ...], Candidate] = {}
+        for each in self.candidates:
+            firsts.setdefault((each.snapshot, each.nests), each)
+        return tuple(Way(choice_from(each), each.seconds) for each in firsts.values())
+
+    @property
     def choice(self) -> Choice | None:
         """What costs least; None for the default pipeline, unless something is clearly better."""
         others = [*self.best[:1], *([] if self.unfused is None else [self.unfused])]
@@ -67,8 +75,7 @@ class Ways:
             (way for each in list(firsts.values())[:4] for way in neighbours(each)),
             key=lambda way: way.seconds,
         )
-        leading = [Way(choice_from(each), each.seconds) for each in list(firsts.values())[:4]]
-        for way in (self.default, self.unfused, *leading, *near, *self.best):
+        for way in (self.default, self.unfused, *self.leading[:4], *near, *self.best):
             if way is not None and way.choice.key() not in seen:
                 seen.add(way.choice.key())
                 yield way
@@ -96,11 +103,6 @@ def neighbours(candidate: Candidate) -> list[Way]:
                 seconds = costed.seconds(as_numbers(costed.lengths, sizes))
                 found.append(Way(Choice(candidate.snapshot, candidate.whole, sizes), seconds))
     return found
-
-
-def as_numbers(lengths: Mapping[str, int], sizes: Mapping[str, int | str]) -> dict[str, object]:
-    """Block sizes for the model, which knows no word for a whole dim."""
-    return {name: float(lengths[name] if isinstance(size, str) else size) for name, size in sizes.items()}
 
 
 def can_choose(program: ModuleOp) -> bool:

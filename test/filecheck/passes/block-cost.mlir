@@ -16,18 +16,20 @@
 // REPORT: bb-opt: error: pass 'block-shapes': option 'report' belongs to option 'target', which is not given
 
 //      CHECK: {{^}}// cost of @product on sm90 (132 workers), by the model: M = 1024 in blocks of 64, N = 512 in blocks of 64, K = 256 in blocks of 128
-// CHECK-NEXT: {{^}}//  kernel   contract    vector   from shared   from L2   from memory   tiles      tasks   idle   scratch   start     time    bound by
+// CHECK-NEXT: {{^}}//  kernel   contract    vector   from shared   from L2   from memory   tiles      tasks   idle   scratch   registers   start     time    bound by
 // CHECK-NEXT: {{^}}//  ──{{─+}}
-// CHECK-NEXT: {{^}}//  C        268 Mflop   -        -             18.9 MB   -             0.834 us   256     14%    49.2 kB   5.94 us   10 us   start
+// CHECK-NEXT: {{^}}//  C        268 Mflop   -        -             18.9 MB   -             0.834 us   256     14%    49.2 kB   16.4 kB     5.94 us   10 us   start
 // CHECK-NEXT: {{^}}//           0.884 us                           3.43 us
-// CHECK-NEXT: {{^}}//  a call                                                                                                  5 us      15 us
+// CHECK-NEXT: {{^}}//  a call                                                                                                              5 us      15 us
 // CHECK-NEXT: {{^//$}}
 // CHECK-NEXT: {{^}}// contract, vector: operations of contractions and on elements (functions of one count as one),
 // CHECK-NEXT: {{^}}//   with the time they take all workers; from TIER: bytes that a tier delivers, with the time it
 // CHECK-NEXT: {{^}}//   needs for them (tiers: shared, L2, memory); tiles: time to read, write and fill the blocks of a task
 // CHECK-NEXT: {{^}}// tasks: iterations of the parallel loops; idle: how much longer workers take because some wait
-// CHECK-NEXT: {{^}}//   for others; scratch: bytes of the blocks of a task; start: time to launch and to share out;
-// CHECK-NEXT: {{^}}//   time: the longest of computing and each tier, 10% of the others, and start
+// CHECK-NEXT: {{^}}//   for others; scratch: bytes of the blocks of a task; registers: bytes of the sums of its
+// CHECK-NEXT: {{^}}//   contractions, at most 197 kB; start: time to launch and to share out; time: the longer of
+// CHECK-NEXT: {{^}}//   computing and moving, 10% of the other (10% or more where nothing is contracted),
+// CHECK-NEXT: {{^}}//   and start
 // CHECK-NEXT: {{^}}// again: contraction flops that repeat others; once: not in every call, but when constants are bound
 // PROGRAM-NOT: cost of
 // PROGRAM: func.func @product(
