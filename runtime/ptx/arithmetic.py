@@ -68,11 +68,15 @@ def _add_sub(function: str) -> Handler:
         integer = kind in _INTEGERS
         if opcode.take("cc"):
             return _carry(context, instruction, opcode, kind, f"{_CARRY[function]}", "false")
+        # Towards zero, as log1p adds 1.
+        to_zero = kind == "f32" and function == "add" and opcode.take("rz")
+        opcode.take("ftz")
         saturate = opcode.take("sat")
         if saturate and integer:
             raise opcode.unsupported("its '.sat'")
         opcode.done()
-        return _apply(context, instruction, kind, function, 2, saturate=saturate)
+        name = "add_to_zero" if to_zero else function
+        return _apply(context, instruction, kind, name, 2, saturate=saturate)
 
     return handle
 

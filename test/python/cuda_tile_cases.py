@@ -24,8 +24,8 @@ EPSILON = {"bf16": 2.0**-9, "f16": 2.0**-12, "tf32": 2.0**-12, "float": 2.0**-24
 class TileCase:
     """A launch of a kernel in test/cuda/tiles.
 
-    `settings` are its macros SET_..., `traffic` bytes to and from each buffer, `whole` whether no tile goes over
-    an end of an array.
+    `settings` are its macros SET_..., `traffic` bytes to and from each buffer, `whole` whether no tile
+    goes over an end of an array.
     """
 
     label: str
@@ -203,8 +203,7 @@ def layernorm_matmul(
         "layernorm_matmul",
         {"TYPE": dtype, "N": tile, "VEC": _vec(k), "VEC_OUT": _vec(n)},
         ((_ceil(n, tile), _ceil(m, 128)), 256, 3 * (128 + tile) * 64 + 3 * 128 * 4),
-        arrays
-        | {"rows": np.int32(m), "cols": np.int32(n), "depth": np.int32(k), "eps": np.float32(eps)},
+        arrays | {"rows": np.int32(m), "cols": np.int32(n), "depth": np.int32(k), "eps": np.float32(eps)},
         expected,
         6 * EPSILON[dtype],
         {
@@ -353,7 +352,7 @@ CORE: list[Make] = [
     partial(rmsnorm, "bf16", 10, 1024),
 ]
 
-# Every kernel at more sizes: 1, primes, a little more than a block, odd widths; hard numbers; more ways to cut the work.
+# More sizes (1, primes, a little more than a block, odd widths), more ways to cut the work, hard numbers.
 FULL: list[Make] = [
     partial(attention, causal=True, heads=2, queries=256, keys=256),
     partial(attention, causal=True, heads=2, group=2, queries=77, keys=150),

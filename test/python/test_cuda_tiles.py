@@ -1,4 +1,4 @@
-"""The tile library in hand-written kernels: values, findings, traffic, bank conflicts, and what they take of a GPU."""
+"""The CUDA tile library in hand-written kernels: values, findings, traffic, bank conflicts, resources."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_rows_that_see_no_key_become_zero() -> None:
 
 # ---- resources
 
-# A kernel, the blocks of it that a multiprocessor holds, and how many products of 16 x 8 x K a warp writes out.
+# A kernel, the blocks of it that a multiprocessor holds, and its products of 16 x 8 x K in the machine code.
 BUDGETS: list[tuple[Make, int, int]] = [
     (partial(attention, causal=True), 2, 128),
     (partial(attention, "bf16", 128, n=32, causal=True), 2, 128),
@@ -173,13 +173,14 @@ def check_budget(make: Make, blocks: int, products: int, arch: str) -> None:
         assert all(".128" in opcode for opcode in copies)
     if products:
         assert resources.instructions["LDSM"] > 0
-        # Fragments and rows only: a scalar load of shared memory in the loop would be one too many.
         assert resources.instructions["LDL"] == resources.instructions["STL"] == 0
 
 
 @needs_nvrtc
 @needs_disassembler
-@pytest.mark.parametrize(("make", "blocks", "products"), BUDGETS, ids=lambda v: identify(v) if callable(v) else "")
+@pytest.mark.parametrize(
+    ("make", "blocks", "products"), BUDGETS, ids=lambda v: identify(v) if callable(v) else ""
+)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100"])
 def test_resources(make: Make, blocks: int, products: int, arch: str) -> None:
     check_budget(make, blocks, products, arch)
@@ -189,7 +190,9 @@ def test_resources(make: Make, blocks: int, products: int, arch: str) -> None:
 @needs_disassembler
 @pytest.mark.emulator_full
 @pytest.mark.parametrize(
-    ("make", "blocks", "products"), [*BUDGETS, *MORE_BUDGETS], ids=lambda v: identify(v) if callable(v) else ""
+    ("make", "blocks", "products"),
+    [*BUDGETS, *MORE_BUDGETS],
+    ids=lambda v: identify(v) if callable(v) else "",
 )
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_all_resources(make: Make, blocks: int, products: int, arch: str) -> None:

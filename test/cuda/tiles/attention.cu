@@ -1,6 +1,8 @@
-// for M, L: { for N: s = dot(q, k); p = exp(s * scale - max); c += row_sum(p); o += dot(p, v) }; store row_scale(o, 1 / c)
+// for M, L: { for N: s = dot(q, k); p = exp(s * scale - max); c += row_sum(p); o += dot(p, v) }; store
+// row_scale(o, 1 / c)
 //
-// N keys a tile, STAGES of them at hand; WARPS share the M rows of Q. `group` heads of Q share a head of K and V.
+// N keys a tile, STAGES of them at hand; WARPS share the M rows of Q. `group` heads of Q share a head of K
+// and V.
 #include <bb/cuda.cuh>
 
 using T = bb::SET_TYPE;
@@ -12,8 +14,8 @@ using QTile = bb::shared_tile<T, M, D>;
 using KTile = bb::shared_tile<T, N, D>;
 
 extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1 : 2)
-    attention(const T* __restrict__ Q, const T* __restrict__ K, const T* __restrict__ V, T* __restrict__ O, int queries,
-              int keys, int group, float scale_log2, int offset) {
+    attention(const T* __restrict__ Q, const T* __restrict__ K, const T* __restrict__ V, T* __restrict__ O,
+              int queries, int keys, int group, float scale_log2, int offset) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const QTile q{smem};
   const bb::ring<KTile, STAGES> k{smem + QTile::BYTES}, v{smem + QTile::BYTES + k.BYTES};
@@ -49,17 +51,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
     const int stage = n % STAGES;  // a power of two
     bb::cp_async_wait<0>();
     __syncthreads();  // tile n is there, tile n - 1 is done with
-    if (STAGES == 1)
-      k_in.load(v[0], V - K), k_in.next_rows(N);
-    else if (n + 1 < tiles)
-      fetch(bb::next_stage<STAGES>(stage));
+    if (STAGES == 1) k_in.load(v[0], V - K), k_in.next_rows(N);
+    else if (n + 1 < tiles) fetch(bb::next_stage<STAGES>(stage));
     bb::cp_async_commit();
     bb::acc_tile<ROWS, N> s;
     bb::fill(s, 0.0f);
-    if constexpr (Q_STAYS)
-      bb::contract(s, q_held, k[stage], 0);
-    else
-      bb::contract(s, q, row0, k[stage], 0);
+    if constexpr (Q_STAYS) bb::contract(s, q_held, k[stage], 0);
+    else bb::contract(s, q, row0, k[stage], 0);
     if (STAGES == 1) {  // V is there and K is done with: the next K comes behind the softmax
       bb::cp_async_wait<0>();
       __syncthreads();
@@ -67,7 +65,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
       bb::cp_async_commit();
     }
     if (n >= full)
-      bb::keep_below(s, m0 + row0, n * N, -BB_INF, [=](int row) { return CAUSAL ? min(keys, row + offset + 1) : keys; });
+      bb::keep_below(s, m0 + row0, n * N, -BB_INF,
+                     [=](int row) { return CAUSAL ? min(keys, row + offset + 1) : keys; });
 
     const bb::row_vec<ROWS> here = bb::row_max(s);
     bb::row_vec<ROWS> pivot, decay;

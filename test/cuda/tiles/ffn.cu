@@ -1,12 +1,14 @@
 // for M, N: { for F: { for D: r += row_sum(x^2) (first F only); g += dot(x, w1); u += dot(x, w2) };
 //                    z = silu(g s) * (u s); o += dot(z, w3) }; store o, with s = rsqrt(r / D + eps)
 //
-// The warps are laid out anew for each contraction, 4 x 2 for g and u, 2 x 4 for o, so that z goes through shared memory.
-// One pipeline runs over the steps of both loops; W3's tile travels with the first of its steps.
+// The warps are laid out anew for each contraction, 4 x 2 for g and u, 2 x 4 for o, so that z goes through
+// shared memory. One pipeline runs over the steps of both loops; W3's tile travels with the first of its
+// steps.
 #include <bb/cuda.cuh>
 
 using T = bb::SET_TYPE;
-constexpr int VEC = SET_VEC, VEC_F = SET_VEC_F, VEC_OUT = SET_VEC_OUT;  // elements that rows of X, W3 and O are aligned to
+constexpr int VEC = SET_VEC, VEC_F = SET_VEC_F,
+              VEC_OUT = SET_VEC_OUT;  // elements that rows of X, W3 and O are aligned to
 constexpr int M = 128, N = SET_N, F = 64, D = 64, STAGES = 3, THREADS = 256;
 constexpr int Z_M = 32, Z_F = 32, O_M = 64, O_N = N / 4;  // of a warp
 using XTile = bb::shared_tile<T, M, D>;
@@ -60,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     // D
     for (int d = 0; d < d_tiles; ++d) {
       bb::cp_async_wait<STAGES - 2>();
-      __syncthreads();                                    // step d is there, step d - 1 and W3's last tile are done with
+      __syncthreads();  // step d is there, step d - 1 and W3's last tile are done with
       if (d == 0) w3_in.load(w3), w3_in.next_cols(F);
       fetch();
       if (f == 0) bb::for_my_row<THREADS>(x[stage], D, [&](float a) { squares = bb::fma(a, a, squares); });
@@ -81,5 +83,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     bb::contract(o, z, o_row, w3, o_col);
   }
   __syncthreads();  // the pipeline's memory is free
-  bb::store<VEC_OUT>(o, OutTile{smem}, o_row, o_col, O + static_cast<long long>(m0) * cols + n0, cols, rows - m0, cols - n0);
+  bb::store<VEC_OUT>(o, OutTile{smem}, o_row, o_col, O + static_cast<long long>(m0) * cols + n0, cols,
+                     rows - m0, cols - n0);
 }

@@ -1,4 +1,5 @@
-// for M, F: { for D: r += row_sum(x^2); g += dot(x, w1); u += dot(x, w2) }; s = rsqrt(r / D + eps); store silu(g s) * (u s)
+// for M, F: { for D: r += row_sum(x^2); g += dot(x, w1); u += dot(x, w2) }; s = rsqrt(r / D + eps); store
+// silu(g s) * (u s)
 #include <bb/cuda.cuh>
 
 using T = bb::SET_TYPE;
@@ -12,8 +13,8 @@ using OutTile = bb::shared_tile<T, M, F>;
 constexpr int PIPE = STAGES * (XTile::BYTES + 2 * WTile::BYTES);
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    gate_up(const T* __restrict__ X, const T* __restrict__ W1, const T* __restrict__ W2, T* __restrict__ Z, int rows,
-            int cols, int depth, float eps) {
+    gate_up(const T* __restrict__ X, const T* __restrict__ W1, const T* __restrict__ W2, T* __restrict__ Z,
+            int rows, int cols, int depth, float eps) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const bb::ring<XTile, STAGES> x{smem};
   const bb::ring<WTile, STAGES> w1{smem + x.BYTES}, w2{smem + x.BYTES + w1.BYTES};
@@ -52,5 +53,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   __syncthreads();  // statistics are there, and the pipeline's memory is free
   const bb::row_vec<WARP_M> s = bb::load_rows<WARP_M>(scales + row0);
   bb::sweep<WARP_M, WARP_F>([&](bb::cell c) { g[c] = bb::fast::silu(g[c] * s[c]) * (u[c] * s[c]); });
-  bb::store<VEC_OUT>(g, OutTile{smem}, row0, col0, Z + static_cast<long long>(m0) * cols + f0, cols, rows - m0, cols - f0);
+  bb::store<VEC_OUT>(g, OutTile{smem}, row0, col0, Z + static_cast<long long>(m0) * cols + f0, cols,
+                     rows - m0, cols - f0);
 }

@@ -1,7 +1,8 @@
 // for M, N: { for K: s += row_sum(x - p); q += row_sum((x - p)^2); t += dot(x - p, w) };
 //           store row_scale(t - outer(s / K, h), rsqrt(q / K - (s / K)^2 + eps)), with h = row_sum(w)
 //
-// p is the mean of the row's first block where it dwarfs the deviations there, else 0: x - p is exact then, or x.
+// p is the mean of the row's first block where it dwarfs the deviations there, else 0: x - p is exact then,
+// or x.
 #include <bb/cuda.cuh>
 
 using T = bb::SET_TYPE;
@@ -15,8 +16,8 @@ using OutTile = bb::shared_tile<T, M, N>;
 constexpr int PIPE = STAGES * (XTile::BYTES + WTile::BYTES);
 
 extern "C" __global__ void __launch_bounds__(THREADS, N > 128 ? 1 : 2)
-    layernorm_matmul(const T* __restrict__ X, const T* __restrict__ W, const float* __restrict__ H, T* __restrict__ O,
-                     int rows, int cols, int depth, float eps) {
+    layernorm_matmul(const T* __restrict__ X, const T* __restrict__ W, const float* __restrict__ H,
+                     T* __restrict__ O, int rows, int cols, int depth, float eps) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const bb::ring<XTile, STAGES> x{smem};
   const bb::ring<WTile, STAGES> w{smem + x.BYTES};
@@ -60,8 +61,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, N > 128 ? 1 : 2)
     bb::cp_async_wait<STAGES - 2>();
     __syncthreads();  // tile k is there, tile k - 1 is done with
     fetch();
-    if ((k + 1) * K <= depth)
-      bb::for_my_row<THREADS>(x[stage], K, gather);
+    if ((k + 1) * K <= depth) bb::for_my_row<THREADS>(x[stage], K, gather);
     else
       bb::for_my_row<THREADS>(x[stage], depth - k * K, gather);  // zeros past the end are not part of the row
     bb::contract(t, x[stage], row0, w[stage], col0, [&](auto& a, int) { bb::row_shift_operand(a, p); });
@@ -74,7 +74,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, N > 128 ? 1 : 2)
     scales[Mine::row()] = bb::fast::rsqrt(bb::max(variance, 0.0f) + eps);
   }
   __syncthreads();  // statistics are there, and the pipeline's memory is free
-  bb::add_outer(t, bb::load_rows<WARP_M>(shifts + row0), bb::load_cols<WARP_N>(H + n0 + col0, cols - n0 - col0));
+  bb::add_outer(t, bb::load_rows<WARP_M>(shifts + row0),
+                bb::load_cols<WARP_N>(H + n0 + col0, cols - n0 - col0));
   bb::row_scale(t, bb::load_rows<WARP_M>(scales + row0));
-  bb::store<VEC_OUT>(t, OutTile{smem}, row0, col0, O + static_cast<long long>(m0) * cols + n0, cols, rows - m0, cols - n0);
+  bb::store<VEC_OUT>(t, OutTile{smem}, row0, col0, O + static_cast<long long>(m0) * cols + n0, cols,
+                     rows - m0, cols - n0);
 }

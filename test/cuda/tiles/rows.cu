@@ -26,7 +26,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
 // for M: store col_scale(row_scale(x, rsqrt(row_sum(x^2) / N + eps)), gamma)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    rmsnorm(const T* __restrict__ X, const T* __restrict__ G, T* __restrict__ O, int rows, int cols, float eps) {
+    rmsnorm(const T* __restrict__ X, const T* __restrict__ G, T* __restrict__ O, int rows, int cols,
+            float eps) {
   extern __shared__ __align__(1024) unsigned char smem[];
   float* scratch = reinterpret_cast<float*>(smem);
   const long long row = static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP;

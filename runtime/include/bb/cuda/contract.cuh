@@ -1,12 +1,13 @@
-// acc += a * b on the tensor cores (f16, bf16, tf32), for one warp's part of a tile; f32 is in contract_f32.cuh.
+// acc += a * b on the tensor cores (f16, bf16, tf32), for one warp's part of a tile; f32 is in
+// contract_f32.cuh.
 //
-//   contract(acc, a, a_row, b, b_row)        b stored N x K (rows of b are columns of acc):  acc += a * transposed(b)
-//   contract_kn(acc, a, a_row, b, b_col)     b stored K x N:                                 acc += a * b
+//   contract(acc, a, a_row, b, b_row)      acc += a * transposed(b); b is stored N x K
+//   contract_kn(acc, a, a_row, b, b_col)   acc += a * b; b is stored K x N
 //
-// acc is M x N, from row a_row of a and row (or column) b_row of b on; K is all of the tiles' K. `a` is a shared tile M' x K, or
-// an a_frag in registers, and then without a_row. a_row and b_row are multiples of 8, b_col is one of N.
-// With an operand in shared memory, `prepare(step, k)` may change the registers of each step, columns k to k + STEP of a.
-// tf32 operands are rounded to nearest as they are read.
+// acc is M x N, from row a_row of a and row (or column) b_row of b on; K is all of the tiles' K. `a` is a
+// shared tile M' x K, or an a_frag in registers, and then without a_row. a_row and b_row are multiples of 8,
+// b_col is one of N. With an operand in shared memory, `prepare(step, k)` may change the registers of each
+// step, columns k to k + STEP of a. tf32 operands are rounded to nearest as they are read.
 #pragma once
 #include "fragments.cuh"
 #include "shared_tile.cuh"
@@ -30,13 +31,12 @@ BB_DEVICE void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]
 // The registers of an operand of T, as memory had them.
 template <class T, int N>
 BB_DEVICE void round_operand(unsigned (&r)[N]) {
-  if constexpr (element<T>::STEP == 8)
-    BB_UNROLL
+  if constexpr (element<T>::STEP == 8) BB_UNROLL
   for (int i = 0; i < N; ++i) r[i] = bb_round_tf32(__uint_as_float(r[i]));
 }
 
-// From two chunks of 16 bytes to those 2 n further on in the row: the swizzle is within 128 bytes, so that it takes one XOR and
-// a constant, and there are no more than four different XORs to keep in registers.
+// From two chunks of 16 bytes to those 2 n further on in the row: the swizzle is within 128 bytes, so that it
+// takes one XOR and a constant, and there are no more than four different XORs to keep in registers.
 BB_DEVICE int further(int offset, int n) { return (offset ^ (n % 4 << 5)) + n / 4 * 128; }
 
 // Step k (32 bytes of each row) of a left operand in shared memory.
@@ -59,8 +59,7 @@ BB_DEVICE a_frag<T, M, K> load_operand(shared_tile<T, R, K> a, int row0) {
   for (int k = 0; k < K / element<T>::STEP; ++k) {
     const a_frag<T, M, element<T>::STEP> step = load_step<M>(a, row0, k);
     BB_UNROLL
-    for (int i = 0; i < M / 16; ++i)
-      BB_UNROLL
+    for (int i = 0; i < M / 16; ++i) BB_UNROLL
     for (int q = 0; q < 4; ++q) all.at[i][k][q] = step.at[i][0][q];
   }
   return all;
@@ -69,15 +68,15 @@ template <class T, int M, int K>
 BB_DEVICE a_frag<T, M, element<T>::STEP> step_of(const a_frag<T, M, K>& a, int k) {
   a_frag<T, M, element<T>::STEP> step;
   BB_UNROLL
-  for (int i = 0; i < M / 16; ++i)
-    BB_UNROLL
+  for (int i = 0; i < M / 16; ++i) BB_UNROLL
   for (int q = 0; q < 4; ++q) step.at[i][0][q] = a.at[i][k][q];
   return step;
 }
 
 // Sixteen columns of acc, from the registers of both cells of b.
 template <class T, int M, int N>
-BB_DEVICE void multiply(acc_tile<M, N>& acc, int j, const a_frag<T, M, element<T>::STEP>& a, const unsigned (&b)[4]) {
+BB_DEVICE void multiply(acc_tile<M, N>& acc, int j, const a_frag<T, M, element<T>::STEP>& a,
+                        const unsigned (&b)[4]) {
   const unsigned left[2] = {b[0], b[1]}, right[2] = {b[2], b[3]};
   BB_UNROLL
   for (int i = 0; i < M / 16; ++i) {
@@ -86,8 +85,8 @@ BB_DEVICE void multiply(acc_tile<M, N>& acc, int j, const a_frag<T, M, element<T
   }
 }
 template <class T, int M, int N, int R, int K>
-BB_DEVICE void multiply_step(acc_tile<M, N>& acc, const a_frag<T, M, element<T>::STEP>& a, shared_tile<T, R, K> b,
-                             int row0, int k) {
+BB_DEVICE void multiply_step(acc_tile<M, N>& acc, const a_frag<T, M, element<T>::STEP>& a,
+                             shared_tile<T, R, K> b, int row0, int k) {
   static_assert(N % 16 == 0, "a contraction has a multiple of 16 columns: one ldmatrix reads 16 of them");
   const int lane = lane_id(), from = b.offset(row0 + lane % 8 + lane / 16 * 8, lane / 8 % 2);
   BB_UNROLL
@@ -99,8 +98,8 @@ BB_DEVICE void multiply_step(acc_tile<M, N>& acc, const a_frag<T, M, element<T>:
   }
 }
 template <class T, int M, int N, int K, int C>
-BB_DEVICE void multiply_step_kn(acc_tile<M, N>& acc, const a_frag<T, M, element<T>::STEP>& a, shared_tile<T, K, C> b,
-                                int col0, int k) {
+BB_DEVICE void multiply_step_kn(acc_tile<M, N>& acc, const a_frag<T, M, element<T>::STEP>& a,
+                                shared_tile<T, K, C> b, int col0, int k) {
   static_assert(N % 16 == 0, "a contraction has a multiple of 16 columns: one ldmatrix reads 16 of them");
   const int lane = lane_id();
   if constexpr (element<T>::STEP == 16) {
@@ -108,8 +107,9 @@ BB_DEVICE void multiply_step_kn(acc_tile<M, N>& acc, const a_frag<T, M, element<
     BB_UNROLL
     for (int j = 0; j < N / 16; ++j) {
       unsigned r[4];
-      bb_ldmatrix_x4_trans(r, N % 64 == 0 || (N & (N - 1)) == 0 ? b.base + further(from, j) + k * 16 * b.ROW_BYTES
-                                                                : b.chunk(row, chunk + 2 * j));
+      bb_ldmatrix_x4_trans(r, N % 64 == 0 || (N & (N - 1)) == 0
+                                  ? b.base + further(from, j) + k * 16 * b.ROW_BYTES
+                                  : b.chunk(row, chunk + 2 * j));
       multiply<T>(acc, j, a, r);
     }
   } else {  // ldmatrix transposes 16-bit elements only
@@ -125,10 +125,10 @@ BB_DEVICE void multiply_step_kn(acc_tile<M, N>& acc, const a_frag<T, M, element<
   }
 }
 
-// ------------------------------------------------------------------------------------------------ b stored N x K
+// -------------------------------------------------------------------------------------------- b stored N x K
 template <class T, int M, int N, int RA, int RB, int K, class P = as_is>
-BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, RB, K> b, int b_row,
-                        P prepare = P()) {
+BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, RB, K> b,
+                        int b_row, P prepare = P()) {
   BB_UNROLL
   for (int k = 0; k < K / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
@@ -154,10 +154,10 @@ BB_DEVICE void contract2(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA
   }
 }
 
-// ------------------------------------------------------------------------------------------------ b stored K x N
+// -------------------------------------------------------------------------------------------- b stored K x N
 template <class T, int M, int N, int RA, int K, int C, class P = as_is>
-BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, K, C> b, int b_col,
-                           P prepare = P()) {
+BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, K, C> b,
+                           int b_col, P prepare = P()) {
   BB_UNROLL
   for (int k = 0; k < K / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);

@@ -1,13 +1,13 @@
 // Tiles in the registers of a warp, in the layout that mma.sync writes sums in.
 //
-//   acc_tile<ROWS, COLS>   ROWS x COLS f32. Lane l holds of each 16 x 8 cell (i, j) four elements e = 0..3: row
-//                          16 i + l / 4 + 8 (e / 2), column 8 j + 2 (l % 4) + e % 2
+//   acc_tile<ROWS, COLS>   ROWS x COLS f32. Lane l holds of each 16 x 8 cell (i, j) four elements e = 0..3:
+//                          row 16 i + l / 4 + 8 (e / 2), column 8 j + 2 (l % 4) + e % 2
 //   row_vec<ROWS>          a number for each row, the same in the four lanes (a quad) that hold the row
 //   col_vec<COLS>          a number for each column, the same in the eight lanes that hold the column
 //   a_frag<T, ROWS, K>     a left operand: pairs of 16-bit floats, or tf32, in registers of mma.sync
 //
-// Rows and columns count from the tile's corner; which part of the block's tile a warp holds is the caller's choice.
-// Functions here touch no memory and are the same instructions for all lanes of the warp.
+// Rows and columns count from the tile's corner; which part of the block's tile a warp holds is the caller's
+// choice. Functions here touch no memory and are the same instructions for all lanes of the warp.
 #pragma once
 #include "types.cuh"
 
@@ -22,35 +22,41 @@ struct cell {
 
 template <int ROWS, int COLS>
 struct acc_tile {
-  static_assert(ROWS > 0 && ROWS % 16 == 0, "an accumulator tile has a multiple of 16 rows: one mma is 16 rows high");
-  static_assert(COLS > 0 && COLS % 8 == 0, "an accumulator tile has a multiple of 8 columns: one mma is 8 columns wide");
+  static_assert(ROWS > 0 && ROWS % 16 == 0,
+                "an accumulator tile has a multiple of 16 rows: one mma is 16 rows high");
+  static_assert(COLS > 0 && COLS % 8 == 0,
+                "an accumulator tile has a multiple of 8 columns: one mma is 8 columns wide");
   float at[ROWS / 16][COLS / 8][4];
   BB_DEVICE float& operator[](cell c) { return at[c.i][c.j][c.e]; }
   BB_DEVICE float operator[](cell c) const { return at[c.i][c.j][c.e]; }
 };
 template <int ROWS>
 struct row_vec {
-  static_assert(ROWS > 0 && ROWS % 16 == 0, "a vector over rows has a multiple of 16 of them: one mma is 16 rows high");
+  static_assert(ROWS > 0 && ROWS % 16 == 0,
+                "a vector over rows has a multiple of 16 of them: one mma is 16 rows high");
   float at[ROWS / 16][2];
   BB_DEVICE float& operator[](cell c) { return at[c.i][c.e / 2]; }
   BB_DEVICE float operator[](cell c) const { return at[c.i][c.e / 2]; }
 };
 template <int COLS>
 struct col_vec {
-  static_assert(COLS > 0 && COLS % 8 == 0, "a vector over columns has a multiple of 8 of them: one mma is 8 columns wide");
+  static_assert(COLS > 0 && COLS % 8 == 0,
+                "a vector over columns has a multiple of 8 of them: one mma is 8 columns wide");
   float at[COLS / 8][2];
   BB_DEVICE float& operator[](cell c) { return at[c.j][c.e % 2]; }
   BB_DEVICE float operator[](cell c) const { return at[c.j][c.e % 2]; }
 };
 template <class T, int ROWS, int K>
 struct a_frag {
-  static_assert(ROWS > 0 && ROWS % 16 == 0, "a left operand has a multiple of 16 rows: one mma is 16 rows high");
-  static_assert(K > 0 && K % element<T>::STEP == 0, "a left operand's K is a multiple of what one mma takes: 16, of tf32 8");
+  static_assert(ROWS > 0 && ROWS % 16 == 0,
+                "a left operand has a multiple of 16 rows: one mma is 16 rows high");
+  static_assert(K > 0 && K % element<T>::STEP == 0,
+                "a left operand's K is a multiple of what one mma takes: 16, of tf32 8");
   unsigned at[ROWS / 16][K / element<T>::STEP][4];
 };
 
-// ------------------------------------------------------------------------------------------------------ sweeps
-// f(cell) for each element that this lane holds of a ROWS x COLS tile, of a vector over rows, or over columns:
+// ---------------------------------------------------------------------------------------------------- sweeps
+// f(cell) for each element that this lane holds of a ROWS x COLS tile, a vector over rows, or over columns:
 //
 //   sweep<32, 64>([&](bb::cell c) { s[c] = bb::fast::exp(s[c] - top[c]); sum[c] += s[c]; });
 //
@@ -58,28 +64,24 @@ struct a_frag {
 template <int ROWS, int COLS, class F>
 BB_DEVICE void sweep(F f) {
   BB_UNROLL
-  for (int i = 0; i < ROWS / 16; ++i)
-    BB_UNROLL
-  for (int j = 0; j < COLS / 8; ++j)
-    BB_UNROLL
+  for (int i = 0; i < ROWS / 16; ++i) BB_UNROLL
+  for (int j = 0; j < COLS / 8; ++j) BB_UNROLL
   for (int e = 0; e < 4; ++e) f(cell{i, j, e});
 }
 template <int ROWS, class F>
 BB_DEVICE void sweep_rows(F f) {
   BB_UNROLL
-  for (int i = 0; i < ROWS / 16; ++i)
-    BB_UNROLL
+  for (int i = 0; i < ROWS / 16; ++i) BB_UNROLL
   for (int e = 0; e < 4; e += 2) f(cell{i, 0, e});
 }
 template <int COLS, class F>
 BB_DEVICE void sweep_cols(F f) {
   BB_UNROLL
-  for (int j = 0; j < COLS / 8; ++j)
-    BB_UNROLL
+  for (int j = 0; j < COLS / 8; ++j) BB_UNROLL
   for (int e = 0; e < 2; ++e) f(cell{0, j, e});
 }
 
-// --------------------------------------------------------------------------------------------- one thing at a time
+// --------------------------------------------------------------------------------------- one thing at a time
 template <int R, int C>
 BB_DEVICE void fill(acc_tile<R, C>& x, float value) {
   sweep<R, C>([&](cell c) { x[c] = value; });
@@ -93,7 +95,8 @@ BB_DEVICE void fill(col_vec<C>& x, float value) {
   sweep_cols<C>([&](cell c) { x[c] = value; });
 }
 
-// x = f(x, others...), element by element; others are tiles of the same shape, or vectors over its rows or columns.
+// x = f(x, others...), element by element; others are tiles of the same shape, or vectors over its rows or
+// columns.
 template <int R, int C, class F, class... Others>
 BB_DEVICE void map(acc_tile<R, C>& x, F f, const Others&... others) {
   sweep<R, C>([&](cell c) { x[c] = f(x[c], others[c]...); });
@@ -135,33 +138,30 @@ BB_DEVICE void add_outer(acc_tile<R, C>& x, const row_vec<R>& rows, const col_ve
   sweep<R, C>([&](cell c) { x[c] = fmaf(rows[c], cols[c], x[c]); });
 }
 
-// Elements at columns from limit(row) on become `outside`: causal masks, ends of rows, windows. limit is asked once for
-// each row, and costs one comparison an element then.
+// Elements at columns from limit(row) on become `outside`: causal masks, ends of rows, windows. limit is
+// asked once for each row, and costs one comparison an element then.
 template <int R, int C, class F>
 BB_DEVICE void keep_below(acc_tile<R, C>& x, int row0, int col0, float outside, F limit) {
   sweep_rows<R>([&](cell row) {
     const int kept = limit(row0 + row.row()) - col0 - 2 * (lane_id() % 4);
     BB_UNROLL
-    for (int j = 0; j < C / 8; ++j)
-      BB_UNROLL
+    for (int j = 0; j < C / 8; ++j) BB_UNROLL
     for (int e = 0; e < 2; ++e)
       if (8 * j + e >= kept) x.at[row.i][j][row.e + e] = outside;
   });
 }
 
-// ---------------------------------------------------------------------------------------------- left operands
-// Two cells of sums side by side have the registers of a 16-bit left operand: rounding to T is all there is to do.
+// --------------------------------------------------------------------------------------------- left operands
+// Two cells of sums side by side have the registers of a 16-bit left operand: all there is to do is to round.
 template <class T, int R, int C>
 BB_DEVICE a_frag<T, R, C> to_operand(const acc_tile<R, C>& x) {
   static_assert(element<T>::STEP == 16, "only left operands of 16-bit floats are laid out as sums are");
   a_frag<T, R, C> a;
   BB_UNROLL
-  for (int i = 0; i < R / 16; ++i)
-    BB_UNROLL
-  for (int k = 0; k < C / 16; ++k)
-    BB_UNROLL
+  for (int i = 0; i < R / 16; ++i) BB_UNROLL
+  for (int k = 0; k < C / 16; ++k) BB_UNROLL
   for (int q = 0; q < 4; ++q) {
-    const float(&from)[4] = x.at[i][2 * k + q / 2];
+    const float (&from)[4] = x.at[i][2 * k + q / 2];
     a.at[i][k][q] = pack2(from[2 * (q % 2)], from[2 * (q % 2) + 1], T());
   }
   return a;
@@ -172,10 +172,8 @@ template <class T, int R, int K, class F>
 BB_DEVICE void map_operand(a_frag<T, R, K>& a, F f) {
   const int row = lane_id() / 4, place = lane_id() % 4;
   BB_UNROLL
-  for (int i = 0; i < R / 16; ++i)
-    BB_UNROLL
-  for (int k = 0; k < K / element<T>::STEP; ++k)
-    BB_UNROLL
+  for (int i = 0; i < R / 16; ++i) BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) BB_UNROLL
   for (int q = 0; q < 4; ++q) {
     unsigned& held = a.at[i][k][q];
     const int r = 16 * i + row + 8 * (q % 2);
@@ -205,10 +203,8 @@ template <class T, int R, int K>
 BB_DEVICE void row_shift_operand(a_frag<T, R, K>& a, const row_pairs<T, R>& v) {
   static_assert(element<T>::STEP == 16, "rows are shifted in pairs of 16-bit floats");
   BB_UNROLL
-  for (int i = 0; i < R / 16; ++i)
-    BB_UNROLL
-  for (int k = 0; k < K / 16; ++k)
-    BB_UNROLL
+  for (int i = 0; i < R / 16; ++i) BB_UNROLL
+  for (int k = 0; k < K / 16; ++k) BB_UNROLL
   for (int q = 0; q < 4; ++q) a.at[i][k][q] = sub2(a.at[i][k][q], v.at[i][q % 2], T());
 }
 // squares += the squares of a's rows, the lane's part. For warps that hold whole rows.
@@ -216,10 +212,8 @@ template <class T, int R, int K>
 BB_DEVICE void add_squares(row_vec<R>& squares, const a_frag<T, R, K>& a) {
   static_assert(element<T>::STEP == 16, "squares are taken of pairs of 16-bit floats");
   BB_UNROLL
-  for (int i = 0; i < R / 16; ++i)
-    BB_UNROLL
-  for (int k = 0; k < K / 16; ++k)
-    BB_UNROLL
+  for (int i = 0; i < R / 16; ++i) BB_UNROLL
+  for (int k = 0; k < K / 16; ++k) BB_UNROLL
   for (int q = 0; q < 4; ++q) {
     float low, high;
     unpack2(a.at[i][k][q], low, high, T());

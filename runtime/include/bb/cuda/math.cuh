@@ -1,16 +1,18 @@
 // Functions of f32, under the names that the CPU's library has for them (math.hpp).
 //
-//   bb::exp exp2 expm1 log log2 log1p tanh erf sigmoid silu gelu sin cos sqrt rsqrt recip abs floor ceil pow fma
+//   bb::exp exp2 expm1 log log2 log1p tanh erf sigmoid silu gelu sin cos sqrt rsqrt recip abs floor ceil pow
+//   bb::fma as_index rounded<T>
 //   bb::max min           the number where one is NaN;   bb::max_nan min_nan   NaN where one is
 //   bb::fast::exp exp2 log log2 tanh sigmoid silu sqrt rsqrt recip div
 //
-// sigmoid(x) = 1/(1 + e^-x), silu(x) = x sigmoid(x), gelu(x) = x (1 + erf(x/sqrt 2))/2, rsqrt = 1/sqrt, recip = 1/x.
-// Those of bb give NaN for NaN and the limit at +-inf: exp(-inf) = 0, log(0) = -inf, silu(-inf) = gelu(-inf) = -0. They
-// are CUDA's own functions: the largest error of expf is 1 ulp, exp2f and tanhf 2, logf and log2f 1, log1pf 1,
-// expm1f 1, erff 2, sinf and cosf 2, rsqrtf 2, powf 4 (CUDA C++ Programming Guide); sqrt and recip are rounded correctly.
+// sigmoid(x) = 1/(1 + e^-x), silu(x) = x sigmoid(x), gelu(x) = x (1 + erf(x/sqrt 2))/2, rsqrt = 1/sqrt, recip
+// = 1/x. Those of bb give NaN for NaN and the limit at +-inf: exp(-inf) = 0, log(0) = -inf, silu(-inf) =
+// gelu(-inf) = -0. They are CUDA's own functions: the largest error of expf is 1 ulp, exp2f and tanhf 2, logf
+// and log2f 1, log1pf 1, expm1f 1, erff 2, sinf and cosf 2, rsqrtf 2, powf 4 (CUDA C++ Programming Guide);
+// sqrt and recip are rounded correctly.
 //
-// Those of bb::fast are a few instructions, without calls. Errors below are relative and what the PTX ISA promises of the
-// instruction, together with the formula's own; numbers below 2^-126 are zero.
+// Those of bb::fast are a few instructions, without calls. Errors below are relative and what the PTX ISA
+// promises of the instruction, together with the formula's own; numbers below 2^-126 are zero.
 //   exp2        2^-22
 //   exp         2^-22 + |x| 2^-23: the product x log2(e) is rounded. Of e^x absolutely, at x <= 0: 2^-21.6
 //   recip       2^-23;  div 2^-22, and 0 where |y| > 2^126;  rsqrt 2^-22.4;  sqrt 2^-22
@@ -51,8 +53,14 @@ BB_DEVICE float sigmoid(float x) {
   const float e = ::expf(-::fabsf(x));  // at most 1
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
-BB_DEVICE float silu(float x) { return ::fmaxf(x, -HIGHEST) * sigmoid(x); }
-BB_DEVICE float gelu(float x) { return ::fmaxf(x, -HIGHEST) * (0.5f + 0.5f * ::erff(x * 0.70710678118654752f)); }
+BB_DEVICE float silu(float x) {
+  const float half = ::expf(-0.5f * ::fabsf(x)), numerator = ::fmaxf(x, -HIGHEST);
+  // x e^x in two steps: e^x alone may be flushed to zero where the product is not.
+  return (x < 0.0f ? numerator * half * half : numerator) / ::fmaf(half, half, 1.0f);
+}
+BB_DEVICE float gelu(float x) {
+  return ::fmaxf(x, -HIGHEST) * (0.5f + 0.5f * ::erff(x * 0.70710678118654752f));
+}
 // Towards zero; the nearest integer there is where none fits, and 0 for NaN.
 BB_DEVICE int as_index(float x) { return __float2int_rz(x); }
 

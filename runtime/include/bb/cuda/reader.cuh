@@ -8,56 +8,61 @@
 
 namespace bb {
 
-// The copies that this thread started since the last commit become a group; wait until at most PENDING groups are under way.
+// The copies that this thread started since the last commit become a group; wait until at most PENDING groups
+// are under way.
 BB_DEVICE void cp_async_commit() { bb_cp_async_commit(); }
 template <int PENDING>
 BB_DEVICE void cp_async_wait() {
   bb_cp_async_wait<PENDING>();
 }
 
-// One thread's part of a walk of THREADS threads over tiles of a row-major matrix: a pointer, and what is left of the matrix
-// below and to the right of it. Elements outside of the matrix become zero.
+// One thread's part of a walk of THREADS threads over tiles of a row-major matrix: a pointer, and what is
+// left of the matrix below and to the right of it. Elements outside of the matrix become zero.
 //
-// VEC is how many elements an access moves; it divides the leading dimension, the first column and the address in
-// elements, so that an access is inside or outside and never partly: 16, 8 or 4 bytes by cp.async, 2 bytes through
-// a register. ROWS_END and COLS_END = false say that no tile goes over the matrix's end there, which saves the comparison.
+// VEC is how many elements an access moves; it divides the leading dimension, the first column and the
+// address in elements, so that an access is inside or outside and never partly: 16, 8 or 4 bytes by cp.async,
+// 2 bytes through a register. ROWS_END and COLS_END = false say that no tile goes over the matrix's end
+// there, which saves the comparison.
 template <class TILE, int THREADS, int VEC = TILE::PER_CHUNK, bool ROWS_END = true, bool COLS_END = true>
 struct reader {
   using stored = typename TILE::stored;
   static constexpr int BYTES = VEC * TILE::SIZE;
-  static constexpr int UNITS = TILE::COLS / VEC;    // accesses in a row
-  static constexpr int STEP = THREADS / UNITS;      // rows that the threads copy at a time
+  static constexpr int UNITS = TILE::COLS / VEC;                    // accesses in a row
+  static constexpr int ACROSS = UNITS < THREADS ? UNITS : THREADS;  // of them at a time
+  static constexpr int STEP = THREADS / ACROSS;                     // rows at a time
   static_assert(BYTES == 2 || BYTES == 4 || BYTES == 8 || BYTES == 16, "an access moves 2, 4, 8 or 16 bytes");
-  static_assert(UNITS <= THREADS && THREADS % UNITS == 0, "the threads of a reader cover whole rows of its tile");
-  static_assert(TILE::ROWS % STEP == 0 || STEP % TILE::ROWS == 0,
-                "the rows of a tile are a multiple of those that its reader copies at a time, or a part of them");
+  static_assert(THREADS % ACROSS == 0 && UNITS % ACROSS == 0,
+                "the threads of a reader cover whole rows of its tile, or an equal part of one");
+  static_assert(
+      TILE::ROWS % STEP == 0 || STEP % TILE::ROWS == 0,
+      "the rows of a tile are a multiple of those that its reader copies at a time, or a part of them");
 
   const stored* at;
   int ld, rows_left, cols_left, to;
 
   // A matrix of rows x cols with `ld` elements from row to row; the first tile's corner is at (row0, col0).
   BB_DEVICE reader(const stored* matrix, int ld, int row0, int col0, int rows, int cols) : ld(ld) {
-    const int row = threadIdx.x / UNITS, col = threadIdx.x % UNITS * VEC;
-    at = matrix + static_cast<long long>(row0 + row) * ld + col0 + col;
-    rows_left = rows - row0 - row;
-    cols_left = cols - col0 - col;
-    to = place(row);
+    at = matrix + static_cast<long long>(row0 + my_row()) * ld + col0 + my_col();
+    rows_left = rows - row0 - my_row();
+    cols_left = cols - col0 - my_col();
+    to = place(my_row(), my_col());
   }
-  // The tile at hand; or the one at the same place of another matrix of the same shape, whose first element is `distance`
-  // elements further on in memory: `k_in.load(v[stage], V - K)` needs no registers for a second reader.
+  // The tile at hand; or the one at the same place of another matrix of the same shape, whose first element
+  // is `distance` elements further on in memory: `k_in.load(v[stage], V - K)` needs no registers for a second
+  // reader.
   BB_DEVICE void load(TILE tile, long long distance = 0) const {
-    if (STEP > TILE::ROWS && threadIdx.x / UNITS >= TILE::ROWS) return;
+    if (STEP > TILE::ROWS && my_row() >= TILE::ROWS) return;
     BB_UNROLL
-    for (int row = 0; row < TILE::ROWS; row += STEP) {
-      const bool inside = (!ROWS_END || row < rows_left) && (!COLS_END || 0 < cols_left);
-      const stored* from = at + distance + static_cast<long long>(row) * ld;
+    for (int row = 0; row < TILE::ROWS; row += STEP) BB_UNROLL
+    for (int col = 0; col < TILE::COLS; col += ACROSS * VEC) {
+      const bool inside = (!ROWS_END || row < rows_left) && (!COLS_END || col < cols_left);
+      const stored* from = at + distance + static_cast<long long>(row) * ld + col;
       // The swizzle repeats after 8 rows, so most often only the row's start changes.
       unsigned char* destination =
-          tile.base + (STEP % 8 == 0 ? to + row * TILE::ROW_BYTES : place(threadIdx.x / UNITS + row));
-      if constexpr (BYTES >= 4)
-        bb_cp_async<BYTES>(destination, from, inside);
-      else
-        *reinterpret_cast<stored*>(destination) = inside ? *from : stored(0.0f);
+          tile.base +
+          (STEP % 8 == 0 && col == 0 ? to + row * TILE::ROW_BYTES : place(my_row() + row, my_col() + col));
+      if constexpr (BYTES >= 4) bb_cp_async<BYTES>(destination, from, inside);
+      else *reinterpret_cast<stored*>(destination) = inside ? *from : stored(0.0f);
     }
   }
   BB_DEVICE void next_rows(int n) {
@@ -70,8 +75,9 @@ struct reader {
   }
 
  private:
-  static BB_DEVICE int place(int row) {
-    const int col = threadIdx.x % UNITS * VEC;
+  static BB_DEVICE int my_row() { return threadIdx.x / ACROSS; }
+  static BB_DEVICE int my_col() { return threadIdx.x % ACROSS * VEC; }
+  static BB_DEVICE int place(int row, int col) {
     return TILE::offset(row, col / TILE::PER_CHUNK) + col % TILE::PER_CHUNK * TILE::SIZE;
   }
 };

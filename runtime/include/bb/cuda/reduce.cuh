@@ -1,8 +1,9 @@
 // Reductions along rows of tiles in registers, between lanes, between warps.
 //
-// A row of an acc_tile lies in the four lanes of a quad. The *_lane functions reduce what a lane holds of it; *_across_quad
-// unites the four parts. A sum may stay in parts through a whole loop, as long as everything done to it is linear and
-// the same for the row's lanes; a maximum that other elements are compared with may not.
+// A row of an acc_tile lies in the four lanes of a quad. The *_lane functions reduce what a lane holds of it;
+// *_across_quad unites the four parts. A sum may stay in parts through a whole loop, as long as everything
+// done to it is linear and the same for the row's lanes; a maximum that other elements are compared with may
+// not.
 #pragma once
 #include "fragments.cuh"
 
@@ -72,9 +73,10 @@ BB_DEVICE row_vec<R> row_min(const acc_tile<R, C>& x) {
   return min_across_quad(row_min_lane(x));
 }
 
-// Complete reductions of WARPS warps that hold the same rows and other columns: f of their vectors, in each of them.
-// `scratch` is shared memory for WARPS * BLOCK_ROWS floats that nobody else uses between the barriers around this call;
-// row0 is the warp's first row in the block's tile, `warp` its number among the WARPS. All threads of the block call it.
+// Complete reductions of WARPS warps that hold the same rows and other columns: f of their vectors, in each
+// of them. `scratch` is shared memory for WARPS * BLOCK_ROWS floats that nobody else uses between the
+// barriers around this call; row0 is the warp's first row in the block's tile, `warp` its number among the
+// WARPS. All threads of the block call it.
 template <int WARPS, int BLOCK_ROWS, int R, class F>
 BB_DEVICE row_vec<R> across_warps(row_vec<R> v, float* scratch, int row0, int warp, F f) {
   sweep_rows<R>([&](cell c) {
@@ -89,8 +91,8 @@ BB_DEVICE row_vec<R> across_warps(row_vec<R> v, float* scratch, int row0, int wa
   return v;
 }
 
-// f of the values of GROUP threads, in each of them: a whole warp by shuffles, or all of a block of GROUP threads
-// through `scratch`, GROUP / 32 floats of shared memory.
+// f of the values of GROUP threads, in each of them: a whole warp by shuffles, or all of a block of GROUP
+// threads through `scratch`, GROUP / 32 floats of shared memory.
 template <int GROUP, class F>
 BB_DEVICE float reduce_group(float value, float* scratch, F f) {
   static_assert(GROUP % 32 == 0, "a row belongs to one warp or to all warps of a block");

@@ -1,8 +1,9 @@
 // Whole rows in registers, for kernels that are bound by memory: each row is read once and written once.
 //
-// GROUP threads hold a row: a warp's 32, or a block of GROUP threads. Piece p of a thread is VEC elements from column
-// (p * GROUP + me) * VEC on, where me = threadIdx.x % GROUP; PIECES * GROUP * VEC columns fit. VEC elements are one access, and
-// divide the number of columns, the leading dimension and the address in elements; 16 bytes are best.
+// GROUP threads hold a row: a warp's 32, or a block of GROUP threads. Piece p of a thread is VEC elements
+// from column (p * GROUP + me) * VEC on, where me = threadIdx.x % GROUP; PIECES * GROUP * VEC columns fit.
+// VEC elements are one access, and divide the number of columns, the leading dimension and the address in
+// elements; 16 bytes are best.
 #pragma once
 #include "reduce.cuh"
 
@@ -20,14 +21,15 @@ struct row_piece {
 
   BB_DEVICE float& operator[](slot s) { return at[s.p][s.v]; }
   BB_DEVICE float operator[](slot s) const { return at[s.p][s.v]; }
-  static BB_DEVICE int col(slot s) { return (s.p * GROUP + static_cast<int>(threadIdx.x % GROUP)) * VEC + s.v; }
+  static BB_DEVICE int col(slot s) {
+    return (s.p * GROUP + static_cast<int>(threadIdx.x % GROUP)) * VEC + s.v;
+  }
 
   // f(slot) for each element this thread holds, those beyond the row's end among them.
   template <class F>
   static BB_DEVICE void sweep(F f) {
     BB_UNROLL
-    for (int p = 0; p < PIECES; ++p)
-      BB_UNROLL
+    for (int p = 0; p < PIECES; ++p) BB_UNROLL
     for (int v = 0; v < VEC; ++v) f(slot{p, v});
   }
   // element = f(element, column)
@@ -109,12 +111,10 @@ struct row_piece {
   }
   template <int BYTES, int WORDS>
   static BB_DEVICE void write_words(void* to, const unsigned (&words)[WORDS]) {
-    if constexpr (BYTES == 16)
-      bb_store_16(to, make_uint4(words[0], words[1], words[2], words[3]));
+    if constexpr (BYTES == 16) bb_store_16(to, make_uint4(words[0], words[1], words[2], words[3]));
     else if constexpr (BYTES == 8)
       bb_store_8(to, make_float2(__uint_as_float(words[0]), __uint_as_float(words[1])));
-    else
-      *static_cast<unsigned*>(to) = words[0];
+    else *static_cast<unsigned*>(to) = words[0];
   }
 };
 

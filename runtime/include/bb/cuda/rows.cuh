@@ -1,7 +1,9 @@
-// Rows of shared tiles, dealt to the threads of the block: statistics, and elementwise work before a contraction.
+// Rows of shared tiles, dealt to the threads of the block: statistics, and elementwise work before a
+// contraction.
 //
-// THREADS / ROWS threads share a row (1, 2, 4, ... 32 of them, neighbours in a warp), each with the same number of
-// chunks that follow each other. So each element is touched once in the block, whichever warps multiply its row.
+// THREADS / ROWS threads share a row (1, 2, 4, ... 32 of them, neighbours in a warp), each with the same
+// number of chunks that follow each other. So each element is touched once in the block, whichever warps
+// multiply its row.
 #pragma once
 #include "reduce.cuh"
 #include "shared_tile.cuh"
@@ -23,9 +25,10 @@ struct row_threads {
 template <int THREADS, class T, int R, int C, class F>
 BB_DEVICE void for_my_row(shared_tile<T, R, C> tile, int cols, F f) {
   using tile_type = shared_tile<T, R, C>;
-  constexpr int PER_ROW = row_threads<THREADS, R>::PER_ROW, MINE = tile_type::CHUNKS / PER_ROW;
-  static_assert(MINE >= 1, "a row has a chunk of 16 bytes for each thread that shares it");
+  constexpr int PER_ROW = row_threads<THREADS, R>::PER_ROW,
+                MINE = (tile_type::CHUNKS + PER_ROW - 1) / PER_ROW;
   const int row = row_threads<THREADS, R>::row(), first = threadIdx.x % PER_ROW * MINE;
+  if (PER_ROW > tile_type::CHUNKS && first >= tile_type::CHUNKS) return;  // more threads than chunks
   BB_UNROLL
   for (int m = 0; m < MINE; ++m) {
     const int col = (first + m) * tile_type::PER_CHUNK;
@@ -48,14 +51,16 @@ BB_DEVICE void for_my_row(shared_tile<T, R, C> tile, int cols, F f) {
     }
   }
 }
-// element = f(element, row, column) for all of the tile, by THREADS threads; barriers before and after are the caller's.
+// element = f(element, row, column) for all of the tile, by THREADS threads; barriers before and after are
+// the caller's.
 template <int THREADS, class T, int R, int C, class F>
 BB_DEVICE void map_tile(shared_tile<T, R, C> tile, F f) {
   constexpr int CHUNKS = shared_tile<T, R, C>::CHUNKS, PER_CHUNK = shared_tile<T, R, C>::PER_CHUNK;
-  static_assert(R * CHUNKS % THREADS == 0, "a tile has the same number of chunks for each thread");
   BB_UNROLL
-  for (int p = 0; p < R * CHUNKS / THREADS; ++p) {
-    const int at = p * THREADS + threadIdx.x, row = at / CHUNKS, col = at % CHUNKS * PER_CHUNK;
+  for (int p = 0; p < (R * CHUNKS + THREADS - 1) / THREADS; ++p) {
+    const int at = p * THREADS + threadIdx.x;
+    if (R * CHUNKS % THREADS != 0 && at >= R * CHUNKS) return;
+    const int row = at / CHUNKS, col = at % CHUNKS * PER_CHUNK;
     unsigned char* chunk = tile.chunk(row, at % CHUNKS);
     if constexpr (sizeof(typename element<T>::stored) == 2) {
       uint4 held = *reinterpret_cast<uint4*>(chunk);
@@ -69,8 +74,8 @@ BB_DEVICE void map_tile(shared_tile<T, R, C> tile, F f) {
       *reinterpret_cast<uint4*>(chunk) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
     } else {
       const float4 held = *reinterpret_cast<float4*>(chunk);
-      *reinterpret_cast<float4*>(chunk) =
-          make_float4(f(held.x, row, col), f(held.y, row, col + 1), f(held.z, row, col + 2), f(held.w, row, col + 3));
+      *reinterpret_cast<float4*>(chunk) = make_float4(f(held.x, row, col), f(held.y, row, col + 1),
+                                                      f(held.z, row, col + 2), f(held.w, row, col + 3));
     }
   }
 }

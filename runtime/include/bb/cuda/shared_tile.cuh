@@ -1,10 +1,11 @@
 // Tiles in shared memory.
 //
-// A row of shared_tile<T, ROWS, COLS> is a power of two of 16-byte chunks; chunk c of row r lies at place c ^ swizzle(r) of
-// the row. So eight consecutive rows of one chunk, and eight consecutive chunks of one row, are in all 32 banks once:
-// ldmatrix, copies of rows and stores of fragments have no bank conflicts, and no memory is lost to padding.
-// For 4-byte elements the bits of the swizzle are turned by one: then the two chunks of an mma's columns are in other
-// banks in each of four consecutive rows as well, which is what a K x N operand is read by.
+// A row of shared_tile<T, ROWS, COLS> is a power of two of 16-byte chunks; chunk c of row r lies at place c ^
+// swizzle(r) of the row. So eight consecutive rows of one chunk, and eight consecutive chunks of one row, are
+// in all 32 banks once: ldmatrix, copies of rows and stores of fragments have no bank conflicts, and no
+// memory is lost to padding. For 4-byte elements the bits of the swizzle are turned by one: then the two
+// chunks of an mma's columns are in other banks in each of four consecutive rows as well, which is what a K x
+// N operand is read by.
 #pragma once
 #include "types.cuh"
 
@@ -19,7 +20,8 @@ struct shared_tile {
   static constexpr int CHUNKS = ROW_BYTES / 16, PER_CHUNK = 16 / SIZE;
   static_assert(ROW_BYTES >= 32 && (ROW_BYTES & (ROW_BYTES - 1)) == 0,
                 "a row of a shared tile is a power of two of bytes, and at least 32 of them");
-  static_assert(ROWS > 0 && ROWS % 8 == 0, "a shared tile has a multiple of 8 rows: the swizzle repeats after 8");
+  static_assert(ROWS > 0 && ROWS % 8 == 0,
+                "a shared tile has a multiple of 8 rows: the swizzle repeats after 8");
 
   unsigned char* base;  // in shared memory, aligned to 128 bytes
 

@@ -1,26 +1,27 @@
 // From registers to shared and global memory, and back.
 //
-// Rows and columns beyond `rows` and `cols` are not stored. In functions of global memory row0 and col0 are where the warp's
-// part lies in the matrix (or in the block's part of it) that starts at the pointer, `ld` is its leading dimension.
+// Rows and columns beyond `rows` and `cols` are not stored. In functions of global memory row0 and col0 are
+// where the warp's part lies in the matrix (or in the block's part of it) that starts at the pointer, `ld` is
+// its leading dimension.
 #pragma once
 #include "fragments.cuh"
 #include "shared_tile.cuh"
 
 namespace bb {
 
-// Sums into a shared tile, rounded to its type: a left operand for other warps, or on the way to global memory.
+// Sums into a shared tile, rounded to its type: a left operand for other warps, or on the way to global
+// memory.
 template <class T, int M, int N, int R, int C>
 BB_DEVICE void put(shared_tile<T, R, C> tile, int row0, int col0, const acc_tile<M, N>& x) {
   sweep_rows<M>([&](cell row) {
     BB_UNROLL
     for (int j = 0; j < N / 8; ++j) {
       const int col = col0 + 8 * j + 2 * (lane_id() % 4);
-      const float(&from)[4] = x.at[row.i][j];
+      const float (&from)[4] = x.at[row.i][j];
       void* to = &tile(row0 + row.row(), col);
       if constexpr (sizeof(typename element<T>::stored) == 2)
         *static_cast<unsigned*>(to) = pack2(from[row.e], from[row.e + 1], T());
-      else
-        *static_cast<float2*>(to) = make_float2(from[row.e], from[row.e + 1]);
+      else *static_cast<float2*>(to) = make_float2(from[row.e], from[row.e + 1]);
     }
   });
 }
@@ -32,7 +33,7 @@ BB_DEVICE acc_tile<M, N> take(shared_tile<T, R, C> tile, int row0, int col0) {
     BB_UNROLL
     for (int j = 0; j < N / 8; ++j) {
       const void* from = &tile(row0 + row.row(), col0 + 8 * j + 2 * (lane_id() % 4));
-      float(&to)[4] = x.at[row.i][j];
+      float (&to)[4] = x.at[row.i][j];
       if constexpr (sizeof(typename element<T>::stored) == 2) {
         unpack2(*static_cast<const unsigned*>(from), to[row.e], to[row.e + 1], T());
       } else {
@@ -45,16 +46,20 @@ BB_DEVICE acc_tile<M, N> take(shared_tile<T, R, C> tile, int row0, int col0) {
   return x;
 }
 
-// A 16-bit result with full sectors: through the warp's own M x N part of `stage`, which has the matrix' corner at its own
-// corner, then in accesses of VEC elements; VEC divides ld, cols and the address in elements. Nobody else may be using
-// that part of the memory: a barrier comes before this, unless it was the warp's own all the time.
+// A 16-bit result with full sectors: through the warp's own M x N part of `stage`, which has the matrix'
+// corner at its own corner, then in accesses of VEC elements; VEC divides ld, cols and the address in
+// elements. Nobody else may be using that part of the memory: a barrier comes before this, unless it was the
+// warp's own all the time.
 template <int VEC = 8, class T, int M, int N, int R, int C>
-BB_DEVICE void store(const acc_tile<M, N>& x, shared_tile<T, R, C> stage, int row0, int col0, T* to, long long ld,
-                     int rows, int cols) {
+BB_DEVICE void store(const acc_tile<M, N>& x, shared_tile<T, R, C> stage, int row0, int col0, T* to,
+                     long long ld, int rows, int cols) {
   constexpr int UNITS = N / VEC, BYTES = VEC * 2;
-  static_assert(sizeof(T) == 2, "only 16-bit results are stored through shared memory; f32 has full sectors without");
-  static_assert(VEC == 1 || VEC == 2 || VEC == 4 || VEC == 8, "a 16-bit result is stored 1, 2, 4 or 8 elements at a time");
-  static_assert((UNITS & (UNITS - 1)) == 0, "a warp's part of a stored tile is a power of two of columns wide");
+  static_assert(sizeof(T) == 2,
+                "only 16-bit results are stored through shared memory; f32 has full sectors without");
+  static_assert(VEC == 1 || VEC == 2 || VEC == 4 || VEC == 8,
+                "a 16-bit result is stored 1, 2, 4 or 8 elements at a time");
+  static_assert((UNITS & (UNITS - 1)) == 0,
+                "a warp's part of a stored tile is a power of two of columns wide");
   put(stage, row0, col0, x);
   __syncwarp();
   BB_UNROLL
@@ -67,14 +72,10 @@ BB_DEVICE void store(const acc_tile<M, N>& x, shared_tile<T, R, C> stage, int ro
     if (row - row0 >= M || row >= rows || col >= cols) continue;
     const void* from = stage.chunk(row, col / 8) + col % 8 * 2;
     T* at = to + row * ld + col;
-    if constexpr (BYTES == 16)
-      bb_store_16(at, *static_cast<const uint4*>(from));
-    else if constexpr (BYTES == 8)
-      bb_store_8(at, *static_cast<const float2*>(from));
-    else if constexpr (BYTES == 4)
-      *reinterpret_cast<unsigned*>(at) = *static_cast<const unsigned*>(from);
-    else
-      *reinterpret_cast<unsigned short*>(at) = *static_cast<const unsigned short*>(from);
+    if constexpr (BYTES == 16) bb_store_16(at, *static_cast<const uint4*>(from));
+    else if constexpr (BYTES == 8) bb_store_8(at, *static_cast<const float2*>(from));
+    else if constexpr (BYTES == 4) *reinterpret_cast<unsigned*>(at) = *static_cast<const unsigned*>(from);
+    else *reinterpret_cast<unsigned short*>(at) = *static_cast<const unsigned short*>(from);
   }
 }
 // Straight from registers: f32 in full sectors, 16-bit floats in halves of sectors. VEC is 2 or 1.
@@ -100,9 +101,11 @@ BB_DEVICE void store(const acc_tile<M, N>& x, T* to, int row0, int col0, long lo
     }
   });
 }
-// The way back: a part of a matrix as f32, `outside` beyond its ends. For what is read once, such as a residual or a mask.
+// The way back: a part of a matrix as f32, `outside` beyond its ends. For what is read once, such as a
+// residual or a mask.
 template <int M, int N, int VEC = 2, class T>
-BB_DEVICE acc_tile<M, N> load_tile(const T* from, int row0, int col0, long long ld, int rows, int cols, float outside) {
+BB_DEVICE acc_tile<M, N> load_tile(const T* from, int row0, int col0, long long ld, int rows, int cols,
+                                   float outside) {
   static_assert(VEC == 1 || VEC == 2, "registers hold two elements side by side");
   acc_tile<M, N> x;
   sweep_rows<M>([&](cell r) {
@@ -129,8 +132,8 @@ BB_DEVICE acc_tile<M, N> load_tile(const T* from, int row0, int col0, long long 
   return x;
 }
 
-// Vectors. `from` and `to` point at the element of row (or column) 0 of the warp's part, in global or shared memory;
-// `count` elements are there, and `outside` stands for the rest. One lane of each row speaks for it.
+// Vectors. `from` and `to` point at the element of row (or column) 0 of the warp's part, in global or shared
+// memory; `count` elements are there, and `outside` stands for the rest. One lane of each row speaks for it.
 template <int R, class T>
 BB_DEVICE row_vec<R> load_rows(const T* from, int count = R, float outside = 0.0f) {
   row_vec<R> v;

@@ -73,6 +73,16 @@ inline T sub(T a, T b) {
   else if constexpr (is_float<T>) return a - b;
   else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) - static_cast<std::make_unsigned_t<T>>(b));
 }
+// Rounded towards zero: the sum of two f32 in f64 and what that is short of the true one say on which side the nearest f32 is.
+template <class T>
+inline T add_to_zero(T a, T b) {
+  static_assert(std::is_same_v<T, float>);
+  const double sum = static_cast<double>(a) + b, part = sum - a;
+  const float nearest = static_cast<float>(sum);
+  if (!std::isfinite(sum)) return nearest;
+  const double above = (static_cast<double>(nearest) - sum) - ((a - (sum - part)) + (b - part));
+  return above != 0 && (above > 0) == (nearest > 0) ? std::nextafter(nearest, 0.0f) : nearest;
+}
 template <class T>
 inline T mul(T a, T b) {
   if constexpr (is_small<T>) return narrow<T>(widen(a) * widen(b));
