@@ -185,18 +185,12 @@ class KernelEmitter:
             inner.append("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;")
         for name, dim in self.dims.items():
             inner += dim.declarations()
-            if not dim.declared.is_batch and not dim.declared.is_whole and self._is_first(name):
+            looped = name in self.parallel.dim_names
+            if not dim.declared.is_batch and not dim.declared.is_whole and not looped:
                 inner.append(dim.first_block())
         lines += [f"  {line}" for line in [*inner, *tiles, *body]]
         lines.append("}")
         return "\n".join(line for line in lines if line) + "\n"
-
-    def _is_first(self, name: str) -> bool:
-        """Whether the block at hand of a dim is needed where no loop is over it."""
-        return not any(
-            isinstance(op, kernel.ForOp | kernel.ParallelOp) and name in op.dim_names
-            for op in self.parallel.parent_op().walk()  # pyright: ignore[reportOptionalMemberAccess]
-        )
 
     # Arguments
 
