@@ -127,6 +127,7 @@ MORE_BUDGETS: list[tuple[Make, int, int]] = [
     (partial(attention, warps=8), 2, 64),
     (partial(attention, "bf16", 128, n=32), 2, 128),
     (partial(attention, "f16", 128, n=32, causal=True), 2, 128),
+    (partial(attention, "bf16", 96, n=32, causal=True), 2, 96),
     (partial(attention, "bf16", 128, warps=8), 1, 128),
     (partial(layernorm_matmul, "f16", 128, 256, tile=256), 1, 64),
     (partial(ffn, "f16", tile=128), 1, 128),

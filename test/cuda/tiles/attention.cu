@@ -7,11 +7,12 @@
 
 using T = bb::SET_TYPE;
 constexpr int M = 128, N = SET_N, D = SET_D, STAGES = SET_STAGES, WARPS = SET_WARPS, THREADS = 32 * WARPS;
-constexpr int ROWS = M / WARPS;  // of a warp
+constexpr int ROWS = M / WARPS;           // of a warp
+constexpr int WIDE = D <= 64 ? 64 : 128;  // columns of tiles
 constexpr bool CAUSAL = SET_CAUSAL;
 constexpr bool Q_STAYS = ROWS * D <= 16 * 128;  // in registers
-using QTile = bb::shared_tile<T, M, D>;
-using KTile = bb::shared_tile<T, N, D>;
+using QTile = bb::shared_tile<T, M, WIDE>;
+using KTile = bb::shared_tile<T, N, WIDE>;
 
 extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1 : 2)
     attention(const T* __restrict__ Q, const T* __restrict__ K, const T* __restrict__ V, T* __restrict__ O,
@@ -28,8 +29,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   const int last_key = CAUSAL ? min(keys, m0 + M + offset) : keys;
   const int tiles = last_key <= 0 ? 0 : (last_key + N - 1) / N;
   const int full = (CAUSAL ? min(keys, m0 + 1 + offset) : keys) / N;
-  bb::reader<QTile, THREADS, 8, true, false> q_in(Q + first_q, D, m0, 0, queries, D);
-  bb::reader<KTile, THREADS, 8, true, false> k_in(K + first_k, D, 0, 0, keys, D);
+  bb::reader<QTile, THREADS, 8, true, D != WIDE> q_in(Q + first_q, D, m0, 0, queries, D);
+  bb::reader<KTile, THREADS, 8, true, D != WIDE> k_in(K + first_k, D, 0, 0, keys, D);
   auto fetch = [&](int stage) {  // V lies as K does
     k_in.load(k[stage]), k_in.load(v[stage], V - K);
     k_in.next_rows(N);
@@ -44,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   bb::cp_async_wait<0>();
   __syncthreads();
   bb::a_frag<T, ROWS, D> q_held;
-  if constexpr (Q_STAYS) q_held = bb::load_operand<ROWS>(q, row0);
+  if constexpr (Q_STAYS) q_held = bb::load_operand<ROWS, D>(q, row0);
 
   // N: tiles of keys
   for (int n = 0; n < tiles; ++n) {
@@ -57,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
     bb::acc_tile<ROWS, N> s;
     bb::fill(s, 0.0f);
     if constexpr (Q_STAYS) bb::contract(s, q_held, k[stage], 0);
-    else bb::contract(s, q, row0, k[stage], 0);
+    else bb::contract<D>(s, q, row0, k[stage], 0);
     if (STAGES == 1) {  // V is there and K is done with: the next K comes behind the softmax
       bb::cp_async_wait<0>();
       __syncthreads();

@@ -4,10 +4,12 @@
 //   contract(acc, a, a_row, b, b_row)      acc += a * transposed(b); b is stored N x K
 //   contract_kn(acc, a, a_row, b, b_col)   acc += a * b; b is stored K x N
 //
-// acc is M x N, from row a_row of a and row (or column) b_row of b on; K is all of the tiles' K. `a` is a
-// shared tile M' x K, or an a_frag in registers, and then without a_row. a_row and b_row are multiples of 8,
-// b_col is one of N. With an operand in shared memory, `prepare(step, k)` may change the registers of each
-// step, columns k to k + STEP of a. tf32 operands are rounded to nearest as they are read.
+// contract<DEPTH> and contract2<DEPTH> multiply only the first DEPTH columns of a and b: for head dims such as 80
+// and 96, whose tiles have the next power of two of columns.
+// acc is M x N, from row a_row of a and row (or column) b_row of b on. `a` is a shared tile M' x K, or an a_frag in
+// registers, and then without a_row. a_row and b_row are multiples of 8, b_col is one of N.
+// With an operand in shared memory, `prepare(step, k)` may change the registers of each step, columns k to k + STEP
+// of a. tf32 operands are rounded to nearest as they are read.
 #pragma once
 #include "fragments.cuh"
 #include "shared_tile.cuh"
@@ -52,11 +54,11 @@ BB_DEVICE a_frag<T, M, element<T>::STEP> load_step(shared_tile<T, R, K> a, int r
   return step;
 }
 // M rows of a left operand, kept in registers: one that is used again and again.
-template <int M, class T, int R, int K>
-BB_DEVICE a_frag<T, M, K> load_operand(shared_tile<T, R, K> a, int row0) {
-  a_frag<T, M, K> all;
+template <int M, int DEPTH = 0, class T, int R, int K>
+BB_DEVICE a_frag<T, M, DEPTH ? DEPTH : K> load_operand(shared_tile<T, R, K> a, int row0) {
+  a_frag<T, M, DEPTH ? DEPTH : K> all;
   BB_UNROLL
-  for (int k = 0; k < K / element<T>::STEP; ++k) {
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     const a_frag<T, M, element<T>::STEP> step = load_step<M>(a, row0, k);
     BB_UNROLL
     for (int i = 0; i < M / 16; ++i) BB_UNROLL
@@ -126,27 +128,30 @@ BB_DEVICE void multiply_step_kn(acc_tile<M, N>& acc, const a_frag<T, M, element<
 }
 
 // -------------------------------------------------------------------------------------------- b stored N x K
-template <class T, int M, int N, int RA, int RB, int K, class P = as_is>
+template <int DEPTH = 0, class T, int M, int N, int RA, int RB, int K, class P = as_is>
 BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, RB, K> b,
                         int b_row, P prepare = P()) {
+  static_assert(DEPTH % element<T>::STEP == 0 && DEPTH <= K,
+                "DEPTH is a multiple of 16, of tf32 8, within the tiles");
   BB_UNROLL
-  for (int k = 0; k < K / element<T>::STEP; ++k) {
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
     multiply_step(acc, step, b, b_row, k);
   }
 }
-template <class T, int M, int N, int RB, int K>
-BB_DEVICE void contract(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_tile<T, RB, K> b, int b_row) {
+template <class T, int M, int N, int RB, int K, int C>
+BB_DEVICE void contract(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_tile<T, RB, C> b, int b_row) {
+  static_assert(K <= C, "the rows of a right operand are at least as long as those of the left one");
   BB_UNROLL
   for (int k = 0; k < K / element<T>::STEP; ++k) multiply_step(acc, step_of(a, k), b, b_row, k);
 }
 // Two contractions with the same left operand, which is read once.
-template <class T, int M, int N, int RA, int RB, int K, class P = as_is>
+template <int DEPTH = 0, class T, int M, int N, int RA, int RB, int K, class P = as_is>
 BB_DEVICE void contract2(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
                          shared_tile<T, RB, K> bx, shared_tile<T, RB, K> by, int b_row, P prepare = P()) {
   BB_UNROLL
-  for (int k = 0; k < K / element<T>::STEP; ++k) {
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
     multiply_step(x, step, bx, b_row, k);

@@ -7,11 +7,11 @@
 namespace bb {
 
 // b stored N x K: four elements of K at a time, of each row of a and of b that this lane's sums need.
-template <int M, int N, int RA, int RB, int K>
+template <int DEPTH = 0, int M, int N, int RA, int RB, int K>
 BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<float, RA, K> a, int a_row,
                         shared_tile<float, RB, K> b, int b_row) {
   BB_UNROLL
-  for (int k = 0; k < K / 4; ++k) {
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / 4; ++k) {
     float4 x[M / 16][2];
     sweep_rows<M>(
         [&](cell c) { x[c.i][c.e / 2] = *reinterpret_cast<const float4*>(a.chunk(a_row + c.row(), k)); });

@@ -58,8 +58,6 @@ BB_DEVICE void store(const acc_tile<M, N>& x, shared_tile<T, R, C> stage, int ro
                 "only 16-bit results are stored through shared memory; f32 has full sectors without");
   static_assert(VEC == 1 || VEC == 2 || VEC == 4 || VEC == 8,
                 "a 16-bit result is stored 1, 2, 4 or 8 elements at a time");
-  static_assert((UNITS & (UNITS - 1)) == 0,
-                "a warp's part of a stored tile is a power of two of columns wide");
   put(stage, row0, col0, x);
   __syncwarp();
   BB_UNROLL
