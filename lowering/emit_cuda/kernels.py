@@ -183,7 +183,8 @@ class KernelEmitter:
         lines.append(
             f"// {over} in parallel: a block of {threads} threads does one iteration" if over else ""
         )
-        lines.append(f'extern "C" __global__ void __launch_bounds__({threads}, {self._resident}) {self.entry}(')
+        bounds = f"__launch_bounds__({threads}, {self._resident})"
+        lines.append(f'extern "C" __global__ void {bounds} {self.entry}(')
         lines += _parameter_lines(parameters)
         lines.append(") {")
         inner = [f"constexpr int THREADS = {threads};"]
