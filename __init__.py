@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .runtime.interpreter import InterpreterError as InterpreterError
     from .runtime.interpreter import Run as Run
     from .runtime.interpreter import interpret as interpret
+    from .runtime.lowered_program import CudaOptions as CudaOptions
 
     __version__: str
 
@@ -46,6 +47,7 @@ _HOMES: dict[str, str] = {
     "Array": "dialects.builder",
     "ArrayFunction": "dialects.builder",
     "BlockFunction": "dialects.builder",
+    "CudaOptions": "runtime.lowered_program",
     "Executable": "runtime.executable",
     "HostCompilerError": "runtime.compile_errors",
     "InputError": "runtime.interpreter",
@@ -77,6 +79,7 @@ __all__ = [
     "Array",
     "ArrayFunction",
     "BlockFunction",
+    "CudaOptions",
     "Executable",
     "HostCompilerError",
     "InputError",

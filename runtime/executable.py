@@ -194,6 +194,8 @@ class Executable:
         repeated = calls.call(arrays, out, threads)
         if repeated is not None:
             return repeated
+        if isinstance(self.library, CudaLibrary):
+            self.library.reports.clear()
         with self.memory.session(arrays):
             inputs = self._views(given)
             outputs = self._outputs(out)

@@ -92,7 +92,7 @@ class Dim:
         ]
 
     def first_block(self) -> str:
-        """The line for a dim that no loop is over: its first block is at hand."""
+        """The line for where no loop over the dim is around: its first block is at hand."""
         return f"const int {self.start} = 0, {self.width} = min({self.size}, {self.extent});"
 
     def position(self, end: str | None = None) -> list[str]:

@@ -32,6 +32,12 @@ from .scalars import storage_type
 from .staging import fetch_lines, window_vector
 from .statements import Statements, SwizzledTile
 
+THREADS_IN_REGISTERS = 256
+"""Threads of a multiprocessor, each of which may then have 255 registers."""
+THREADS_AT_A_TIME = 512
+"""Threads of a multiprocessor that hide each other's waits, where they need fewer registers."""
+SHARED_OF_A_MULTIPROCESSOR = 160 * 1024
+
 _LANES = re.compile(r"\b(warp|lane)\b")
 
 
@@ -177,7 +183,8 @@ class KernelEmitter:
         lines.append(
             f"// {over} in parallel: a block of {threads} threads does one iteration" if over else ""
         )
-        lines.append(f'extern "C" __global__ void __launch_bounds__({threads}) {self.entry}(')
+        bounds = f"__launch_bounds__({threads}, {self._resident})"
+        lines.append(f'extern "C" __global__ void {bounds} {self.entry}(')
         lines += _parameter_lines(parameters)
         lines.append(") {")
         inner = [f"constexpr int THREADS = {threads};"]
@@ -185,18 +192,21 @@ class KernelEmitter:
             inner.append("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;")
         for name, dim in self.dims.items():
             inner += dim.declarations()
-            if not dim.declared.is_batch and not dim.declared.is_whole and self._is_first(name):
+            looped = name in self.parallel.dim_names
+            if not dim.declared.is_batch and not dim.declared.is_whole and not looped:
                 inner.append(dim.first_block())
         lines += [f"  {line}" for line in [*inner, *tiles, *body]]
         lines.append("}")
         return "\n".join(line for line in lines if line) + "\n"
 
-    def _is_first(self, name: str) -> bool:
-        """Whether the block at hand of a dim is needed where no loop is over it."""
-        return not any(
-            isinstance(op, kernel.ForOp | kernel.ParallelOp) and name in op.dim_names
-            for op in self.parallel.parent_op().walk()  # pyright: ignore[reportOptionalMemberAccess]
-        )
+    @property
+    def _resident(self) -> int:
+        """How many blocks a multiprocessor should have at least: what ptxas gives threads registers by. Tiles
+        in registers need all that a thread can have.
+        """
+        threads = THREADS_IN_REGISTERS if WARPS_ATTRIBUTE in self.parallel.attributes else THREADS_AT_A_TIME
+        fitting = SHARED_OF_A_MULTIPROCESSOR // max(1, self.memory.shared_bytes)
+        return max(1, min(threads // self.threads, fitting))
 
     # Arguments
 

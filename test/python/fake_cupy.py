@@ -106,7 +106,7 @@ class FakeCupy:
     def _external(self, stream: int) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def RawModule(self, *, code: str, options: Sequence[str]) -> RawModule:  # noqa: N802
+    def RawModule(self, *, code: str, options: Sequence[str]) -> RawModule:
         return RawModule(self, code, options)
 
     def asarray(self, host: Any) -> DeviceArray:
@@ -119,7 +119,7 @@ class FakeCupy:
         return DeviceArray(self._kept(np.full(shape, 77, dtype)))
 
     def ndarray(self, shape: Any, dtype: Any, pointer: Any, strides: Any) -> DeviceArray:
-        (low, size, _), offset = pointer
+        (low, _, _), offset = pointer
         base = self.at(low + offset)
         flat = np.ndarray(
             (len(base) - 0,), np.uint8, buffer=base.data

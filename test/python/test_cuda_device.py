@@ -1,4 +1,4 @@
-"""The target cuda: what it says without a GPU, and what it does with one, of which the emulator plays the part."""
+"""The target cuda: what it says without a GPU, and what it does with one that the emulator plays."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@
 // BLOCK-SIZE: bb-run: error: --block-size belongs to the target interpreter, not to cpu; block sizes are set by block-shapes{M=64} in -p
 // FLOAT64: bb-run: error: --float64 belongs to the target interpreter, not to cpu
 // BENCH: bb-run: error: --bench belongs to the target cpu, not to interpreter
-// NOT-CPU: bb-run: error: --source belongs to the target cpu, not to interpreter
+// NOT-CPU: bb-run: error: --source belongs to the targets cpu, cuda and emulator, not to interpreter
 // THREADS: bb-run: error: --threads belongs to the target cpu, not to interpreter
 // CACHE: bb-run: error: --no-cache belongs to the target cpu, not to interpreter
 // NOTHING-RUNS: bb-run: error: --source prints the source and runs nothing: --random has no meaning with it
