@@ -1,7 +1,8 @@
 """``python -m bb.tools.gpu_check``: every example on the GPU at hand, checked; then times beside torch's.
 
 Without a GPU it says so, and does nothing. With one it takes a few minutes. Checks come first: results
-against float64 and against the emulator. Times are of bf16, of all rivals in turns, as events of the GPU count them.
+against float64 and against the emulator. Times are of bf16, of all rivals in turns, as events of the GPU
+count them.
 """
 
 from __future__ import annotations
@@ -230,7 +231,11 @@ def _times(cupy: Any, torch: Any, case: Case) -> list[float]:
         calls.append(lambda: executable(*arrays))
     else:
         tensors = [torch.from_numpy(array).cuda().to(torch.bfloat16) for array in host]
-        compiled = torch.compile(lambda *given: case.rival(torch, given))
+
+        def rival(*given: Any) -> Any:
+            return case.rival(torch, given)
+
+        compiled = torch.compile(rival)
         calls += [
             lambda: executable(*tensors),
             lambda: case.rival(torch, tensors),
