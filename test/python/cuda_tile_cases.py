@@ -25,7 +25,7 @@ class TileCase:
     """A launch of a kernel in test/cuda/tiles.
 
     `settings` are its macros SET_..., `traffic` bytes to and from each buffer, `whole` whether no tile
-    goes over an end of an array.
+    goes over an end of an array, and rows begin at sectors.
     """
 
     label: str
@@ -303,7 +303,7 @@ def softmax(dtype: str = "bf16", m: int = 8, n: int = 1024) -> TileCase:
         weights / weights.sum(1, keepdims=True),
         max(4 * EPSILON[dtype], 1e-6),
         {"X": x.nbytes, "O": x.nbytes},
-        True,
+        n * x.itemsize % 32 == 0,
     )
 
 
@@ -322,7 +322,7 @@ def rmsnorm(dtype: str = "bf16", m: int = 8, n: int = 1024) -> TileCase:
         wide / np.sqrt((wide**2).mean(1, keepdims=True) + 1e-6) * gamma.astype(np.float64),
         max(4 * EPSILON[dtype], 1e-6),
         {"X": x.nbytes, "G": x.nbytes, "O": x.nbytes},
-        True,
+        n * x.itemsize % 32 == 0,
     )
 
 
