@@ -20,8 +20,11 @@ PIPELINES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", list(BOUNDS))
+# Extents as given make whole blocks: they are tried with two types, odd ones with all.
+CASES = [(dtype, shape) for dtype in BOUNDS for shape in SHAPES if shape != "given" or dtype in ("f32", "bf16")]
+
+
+@pytest.mark.parametrize(("dtype", "shape"), CASES)
 def test_types_and_extents(dtype: str, shape: str) -> None:
     assert all_faults(dtype, shape) == []
 
