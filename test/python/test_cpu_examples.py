@@ -21,7 +21,9 @@ PIPELINES = {
 
 
 # Extents as given make whole blocks: they are tried with two types, odd ones with all.
-CASES = [(dtype, shape) for dtype in BOUNDS for shape in SHAPES if shape != "given" or dtype in ("f32", "bf16")]
+CASES = [
+    (dtype, shape) for dtype in BOUNDS for shape in SHAPES if shape != "given" or dtype in ("f32", "bf16")
+]
 
 
 @pytest.mark.parametrize(("dtype", "shape"), CASES)
