@@ -133,6 +133,7 @@ class CostModel:
             in_place = kernel.inner_trips() <= 1
             tier_seconds = tuple(kernel.short_runs() * seconds for seconds in tier_seconds)
             copy = _where(in_place, 0.0, copy)
+            steps = _where(in_place, np.minimum(steps, 2 * machine.step * tasks), steps)  # sweeps are merged
             exposed = np.minimum(1.0, machine.swept * _where(in_place, 1.0, 2.0))
         computing = (contract + vector + sweeping + copy + steps) / machine.workers * idle
         start = machine.launch + tasks * machine.task / workers

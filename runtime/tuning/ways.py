@@ -21,7 +21,7 @@ from ...passes.stabilize.needs import is_stabilized
 
 DISTRIBUTE, TO_KERNELS = "block-distribute", "block-to-kernel"
 
-CLEARLY = 0.95
+CLEARLY = 0.9
 """The model's choice must take less than this part of the time of the default pipeline."""
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from bb.runtime.interpreter import select_function
 from bb.runtime.machine_description import described
 from bb.runtime.machine_limits import MachineLimits
 from bb.runtime.work import work_of
+from example_programs import resized
 from xdsl.utils.exceptions import PassFailedException
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -186,3 +188,49 @@ def test_what_is_measured_replaces_what_the_model_assumes():
     assert machine.contract["f32"] == pytest.approx(0.95 * 2e11)
     assert [tier.capacity for tier in machine.tiers] == [49152, 1 << 21, 1 << 22, None]
     assert [tier.bandwidth for tier in machine.tiers[1:]] == [1e11, 2e11, 0.8 * 5e10]
+
+
+def swept(size: float, machine=CPU) -> float:
+    """Seconds of a program that only sweeps over rows, its columns in blocks of a size."""
+    return costed("gelu_gate", FUSED, machine).seconds({"N": size})
+
+
+def test_short_pieces_of_rows_are_moved_slowly():
+    times = [swept(size) for size in (8.0, 16.0, 64.0)]
+    assert times == sorted(times, reverse=True)
+    evenly = replace(CPU, half_run=0.0)
+    assert swept(8.0, evenly) < swept(8.0)
+
+
+def test_a_short_last_block_is_no_whole_round():
+    # Five blocks of 64 and a short one for two workers: three rounds, of which 333 rows would fill 2.6.
+    program = costed("layernorm_matmul", FUSED)
+    extents = program.extents({"K": 96.0}) | {"M": Extent(333, 64.0)}
+    (plan,) = [plan for plan in program.plans if plan.contractions]
+    cost = program.model.cost(plan, extents)
+    assert float(cost.tasks) == 6
+    assert 6 / (333 / 64) <= float(cost.idle) <= 1.05 * 6 / (333 / 64)
+
+
+def test_sums_that_do_not_fit_registers_are_no_choice():
+    small = replace(CPU, registers=4.0 * 64 * 96)
+    program = costed("layernorm_matmul", FUSED, small)
+    sizes = {"M": 64.0, "K": 96.0, "N": 64.0}
+    assert np.isfinite(program.seconds(sizes))
+    assert program.seconds({**sizes, "M": 128.0}) == np.inf
+    assert np.isfinite(costed("layernorm_matmul", FUSED).seconds({**sizes, "M": 128.0}))
+
+
+def test_fusion_that_does_not_pay_is_declined(capsys: pytest.CaptureFixture[str]):
+    text, _ = resized("rmsnorm_ffn_swiglu", {"M": 1024, "D": 512, "F": 1024}, "f32")
+    PassPipeline("array-decompose,array-to-block,block-select{target=sm90 report=true}").run(parse(text))
+    lines = capsys.readouterr().out.splitlines()
+    (kept,) = [line for line in lines if "kept" in line]
+    assert "snapshot 0" in kept
+    assert sum("no fusion" in line for line in lines) == 1
+    last = lines[-1]
+    assert re.fullmatch(
+        r"//   further fusion, to snapshot \d, is declined: [\d.]+ us, with .* more to move, "
+        r"where snapshot 0 takes [\d.]+ us",
+        last,
+    ), last
