@@ -90,6 +90,7 @@ def test_rules_page_has_every_law():
 
 def test_links_between_pages_lead_somewhere():
     for page in (ROOT / "docs").glob("*.md"):
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
             if "://" not in target:
                 assert (Path(page.parent) / target).exists(), f"{page.name}: {target}"

@@ -34,7 +34,7 @@ FIRST = 9
     ("line", "message"),
     [
         ("frobnicate.b32 %r1, %r2;", "the instruction 'frobnicate.b32' is not supported"),
-        ("add.rz.f32 %r1, %r2, %r3;", "the instruction 'add.rz.f32' is not supported, because of its '.rz'"),
+        ("add.rp.f32 %r1, %r2, %r3;", "the instruction 'add.rp.f32' is not supported, because of its '.rp'"),
         ("add.s32 %r1, %r2;", "'add.s32' does not have 2 operands"),
         ("cvt.rz.f16.f32 %rs1, %r2;", "'cvt.rz.f16.f32' is not supported, because of its rounding '.rz'"),
         ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 %r1, %r2, %r3, %r4;", "'mma.sync.aligned.m8n8k4"),

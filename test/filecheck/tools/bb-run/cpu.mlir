@@ -41,7 +41,7 @@
 // BENCH: bb-run: error: --bench belongs to the target cpu, not to interpreter
 // NOT-CPU: bb-run: error: --source belongs to the targets cpu, cuda and emulator, not to interpreter
 // THREADS: bb-run: error: --threads belongs to the target cpu, not to interpreter
-// CACHE: bb-run: error: --no-cache belongs to the target cpu, not to interpreter
+// CACHE: bb-run: error: --no-cache belongs to the targets cpu, cuda and emulator, not to interpreter
 // NOTHING-RUNS: bb-run: error: --source prints the source and runs nothing: --random has no meaning with it
 // NO-THREADS: bb-run: error: argument --threads: takes a positive integer, not '0'; --help lists the options
 // PROFILE: bb-run: error: --profile belongs to the target cpu, not to interpreter
