@@ -159,6 +159,7 @@ def test_sweeps(tier: str) -> None:
 @both_tiers
 def test_reductions(tier: str) -> None:
     x = whole(6, 32, 32, most=90)
+    x[3, 7], x[4, 16], x[5, 31], x[6, 0] = np.nan, np.nan, np.inf, -np.inf
     parts, out = np.empty((2, 3, 32), np.float32), np.full((3, 32), 1e9, np.float32)
     launch(tier, "reductions", x, parts, out, block=64, shared=768)
     halves = x.reshape(32, 2, 16)

@@ -47,8 +47,8 @@ BB_DEVICE float pow(float x, float y) { return ::powf(x, y); }
 BB_DEVICE float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 BB_DEVICE float max(float x, float y) { return ::fmaxf(x, y); }
 BB_DEVICE float min(float x, float y) { return ::fminf(x, y); }
-BB_DEVICE float max_nan(float x, float y) { return x != x || y != y ? x + y : ::fmaxf(x, y); }
-BB_DEVICE float min_nan(float x, float y) { return x != x || y != y ? x + y : ::fminf(x, y); }
+BB_DEVICE float max_nan(float x, float y) { return bb_max_nan(x, y); }
+BB_DEVICE float min_nan(float x, float y) { return bb_min_nan(x, y); }
 BB_DEVICE float sigmoid(float x) {
   const float e = ::expf(-::fabsf(x));  // at most 1
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);

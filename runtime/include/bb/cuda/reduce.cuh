@@ -12,11 +12,12 @@ namespace bb {
 struct plus {
   BB_DEVICE float operator()(float a, float b) const { return a + b; }
 };
+// NaN where one is.
 struct larger {
-  BB_DEVICE float operator()(float a, float b) const { return fmaxf(a, b); }
+  BB_DEVICE float operator()(float a, float b) const { return bb_max_nan(a, b); }
 };
 struct smaller {
-  BB_DEVICE float operator()(float a, float b) const { return fminf(a, b); }
+  BB_DEVICE float operator()(float a, float b) const { return bb_min_nan(a, b); }
 };
 
 // f of all elements of a row that this lane holds, and `neutral`.
