@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isinf, isnan
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -21,45 +21,9 @@ from xdsl.utils.hints import isa
 
 from ...dialects.diagnostics import OpError
 from ...dialects.scalar import EXACT_ATTRIBUTE, is_float
+from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
 
-_INFIX: dict[type[Operation], str] = {
-    arith.AddfOp: "+",
-    arith.SubfOp: "-",
-    arith.MulfOp: "*",
-    arith.DivfOp: "/",
-    arith.AddiOp: "+",
-    arith.SubiOp: "-",
-    arith.MuliOp: "*",
-    arith.DivSIOp: "/",
-    arith.RemSIOp: "%",
-    arith.AndIOp: "&",
-    arith.OrIOp: "|",
-    arith.XOrIOp: "^",
-}
-
-_WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
-
-_CALLS: dict[type[Operation], str] = {
-    arith.MaximumfOp: "max_nan",
-    arith.MinimumfOp: "min_nan",
-    math.ExpOp: "exp",
-    math.Exp2Op: "exp2",
-    math.ExpM1Op: "expm1",
-    math.LogOp: "log",
-    math.Log2Op: "log2",
-    math.Log1pOp: "log1p",
-    math.SqrtOp: "sqrt",
-    math.RsqrtOp: "rsqrt",
-    math.PowFOp: "pow",
-    math.FmaOp: "fma",
-    math.TanhOp: "tanh",
-    math.ErfOp: "erf",
-    math.SinOp: "sin",
-    math.CosOp: "cos",
-    math.AbsFOp: "abs",
-    math.FloorOp: "floor",
-    math.CeilOp: "ceil",
-}
+_INFIX = {**INFIX, **WRAPPING}
 
 _FLOAT_PREDICATES: dict[str, str] = {
     "oeq": "{a} == {b}",
@@ -77,7 +41,6 @@ _FLOAT_PREDICATES: dict[str, str] = {
     "une": "{a} != {b}",
     "uno": "({a} != {a}) | ({b} != {b})",
 }
-_INTEGER_PREDICATES = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
 
 _ROUNDED: dict[type[Attribute], str] = {
     Float16Type: "bb::f16",
@@ -103,9 +66,9 @@ def expression(op: Operation, operands: Sequence[str], double: bool) -> str:
     kind = type(op)
     if kind in _INFIX:
         value = f"{operands[0]} {_INFIX[kind]} {operands[1]}"
-        return _wrapped(value) if double and kind in _WRAPPING and op.results[0].type == i32 else value
-    if kind in _CALLS:
-        return f"bb::{_CALLS[kind]}({', '.join(operands)})"
+        return _wrapped(value) if double and kind in WRAPPING and op.results[0].type == i32 else value
+    if kind in FUNCTIONS:
+        return f"bb::{FUNCTIONS[kind]}({', '.join(operands)})"
     form = _FORMS.get(kind)
     if form is None:
         raise OpError(op, "has no form on a CPU")
@@ -143,7 +106,7 @@ def _compare_floats(op: Operation, operands: Sequence[str], double: bool) -> str
 def _compare_integers(op: Operation, operands: Sequence[str], double: bool) -> str:
     assert isinstance(op, arith.CmpiOp)
     predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
-    sign = _INTEGER_PREDICATES.get(predicate)
+    sign = INTEGER_PREDICATES.get(predicate)
     if sign is None:
         raise OpError(op, f"compares by {predicate}, which has no form on a CPU; use a signed comparison")
     return f"{operands[0]} {sign} {operands[1]}"

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.diagnostics import OpError
-from ...dialects.kernel import Output, Quantity
+from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from .names import Names
 from .scalars import expression, number
@@ -196,21 +196,13 @@ class SweepEmitter:
 
     def _quantity(self, op: kernel.QuantityOp) -> str:
         dim = self.dims[op.dim_name]
-        match op.kind.data:
-            case Quantity.Extent:
-                return f"I{{}} + (Int){dim.extent}"
-            case Quantity.Width:
-                return f"I{{}} + (Int){'1' if dim.declared.is_batch else dim.width}"
-            case Quantity.Blocks:
-                return f"I{{}} + (Int){dim.trips}"
-            case Quantity.Index:
-                if dim.declared.is_batch:
-                    return f"I{{}} + (Int){dim.number}"
-                if op.dim_name == self._lane_dim:
-                    return f"bb::iota<T>() + (Int)({dim.start} + l)"
-                if op.dim_name == self._outer_dim:
-                    return f"I{{}} + (Int)({dim.start} + o)"
-                raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
+        if (shared := dim.quantity(op.kind.data)) is not None:
+            return f"I{{}} + (Int){shared}"
+        if op.dim_name == self._lane_dim:
+            return f"bb::iota<T>() + (Int)({dim.start} + l)"
+        if op.dim_name == self._outer_dim:
+            return f"I{{}} + (Int)({dim.start} + o)"
+        raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
 
     def _as_stored(self, index: int) -> str:
         value = self.op.yield_op.arguments[index]

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
+from ..block_names import BlockNames
 from .names import Names
 
 
@@ -37,35 +38,8 @@ def storage_type(element_type: Attribute) -> str:
 
 
 @dataclass(frozen=True)
-class DimNames:
-    """What a dim is called: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of
-    the block at hand the number `Mi`, the first element `M0`, and the width `Mn`.
-    """
-
-    extent: str
-    declared: block.DimAttr
-
-    SUFFIXES = ("block", "blocks", "i", "0", "n")
-
-    @property
-    def size(self) -> str:
-        return f"{self.extent}block"
-
-    @property
-    def blocks(self) -> str:
-        return f"{self.extent}blocks"
-
-    @property
-    def number(self) -> str:
-        return f"{self.extent}i"
-
-    @property
-    def start(self) -> str:
-        return f"{self.extent}0"
-
-    @property
-    def width(self) -> str:
-        return f"{self.extent}n"
+class DimNames(BlockNames):
+    """The names of a dim and its blocks, and the C++ that declares them."""
 
     def declarations(self, index: int) -> list[str]:
         """The lines that declare what is the same for all blocks; `index` is the dim's place in `extents`."""
@@ -102,11 +76,6 @@ class DimNames:
             f"const bb::idx {self.start} = {self.number} * {self.size}, "
             f"{self.width} = std::min({self.size}, {end or self.extent} - {self.start});"
         ]
-
-    @property
-    def trips(self) -> str:
-        """How many iterations a loop over the dim has."""
-        return self.extent if self.declared.is_batch else self.blocks
 
 
 def name_dims(names: Names, dims: Mapping[str, block.DimAttr]) -> dict[str, DimNames]:

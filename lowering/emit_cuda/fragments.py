@@ -418,21 +418,13 @@ class FragmentSweep:
 
     def _quantity(self, op: kernel.QuantityOp) -> str:
         dim = self._all.dims[op.dim_name]
-        match op.kind.data:
-            case Quantity.Extent:
-                return dim.extent
-            case Quantity.Width:
-                return "1" if dim.declared.is_batch else dim.width
-            case Quantity.Blocks:
-                return dim.trips
-            case Quantity.Index:
-                if dim.declared.is_batch:
-                    return dim.number
-                if op.dim_name == self.op.dims[0]:
-                    return f"{self._row_start()} + c.row()"
-                if op.dim_name in self.op.dims:
-                    return f"{dim.start} + c.col()"
-                raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
+        if (shared := dim.quantity(op.kind.data)) is not None:
+            return shared
+        if op.dim_name == self.op.dims[0]:
+            return f"{self._row_start()} + c.row()"
+        if op.dim_name in self.op.dims:
+            return f"{dim.start} + c.col()"
+        raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
 
 
 def _plus(number: int) -> str:

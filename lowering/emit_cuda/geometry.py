@@ -9,48 +9,18 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ...dialects import block, kernel
+from ..block_names import BlockNames
 from ..emit_cpp.names import Names
 
 INT = "int"
 
 
 @dataclass(frozen=True)
-class Dim:
-    """What a dim is called: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of
-    the block at hand the number `Mi`, the first element `M0`, and the width `Mn`.
-    """
+class Dim(BlockNames):
+    """The names of a dim and its blocks, what is known of them, and the CUDA C++ that declares them."""
 
-    extent: str
-    declared: block.DimAttr
     ends_early: bool = False
     """Whether a loop over its blocks leaves out what lies behind some row."""
-
-    SUFFIXES = ("block", "blocks", "i", "0", "n")
-
-    @property
-    def size(self) -> str:
-        return f"{self.extent}block"
-
-    @property
-    def blocks(self) -> str:
-        return f"{self.extent}blocks"
-
-    @property
-    def number(self) -> str:
-        return f"{self.extent}i"
-
-    @property
-    def start(self) -> str:
-        return f"{self.extent}0"
-
-    @property
-    def width(self) -> str:
-        return f"{self.extent}n"
-
-    @property
-    def trips(self) -> str:
-        """How many iterations a loop over the dim has."""
-        return self.extent if self.declared.is_batch else self.blocks
 
     @property
     def is_static(self) -> bool:

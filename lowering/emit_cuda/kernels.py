@@ -397,9 +397,7 @@ class KernelEmitter:
         end = None
         if op.until_dim is not None:
             last = self.dims[op.until_dim]
-            after = f"{last.number} + 1" if last.declared.is_batch else f"{last.start} + {last.width}"
-            if op.until_offset:
-                after += f" + {op.until_offset}"
+            after = last.behind(op.until_offset)
             end = self.names.claim(f"{dim.extent}end")
             self.ends[op.dim_names[0]] = end
             lines.append(f"const int {end} = min({dim.extent}, {after});  // the rest is masked")

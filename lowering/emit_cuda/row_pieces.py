@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
-from ...dialects.kernel import Output, Quantity
+from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from ..emit_cpp.names import Names
 from .geometry import Dim, Window, tile_type
@@ -207,21 +207,13 @@ class RowPieces:
 
     def _quantity(self, sweep: kernel.SweepOp, op: kernel.QuantityOp) -> str:
         dim = self.dims[op.dim_name]
-        match op.kind.data:
-            case Quantity.Extent:
-                return dim.extent
-            case Quantity.Width:
-                return "1" if dim.declared.is_batch else dim.width
-            case Quantity.Blocks:
-                return dim.trips
-            case Quantity.Index:
-                if dim.declared.is_batch:
-                    return dim.number
-                if op.dim_name == self.rows:
-                    return f"{dim.start} + row"
-                if op.dim_name == self.columns and op.dim_name in sweep.dims:
-                    return "Row::col(s)"
-                raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
+        if (shared := dim.quantity(op.kind.data)) is not None:
+            return shared
+        if op.dim_name == self.rows:
+            return f"{dim.start} + row"
+        if op.dim_name == self.columns and op.dim_name in sweep.dims:
+            return "Row::col(s)"
+        raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
 
 
 def _element(value: SSAValue) -> Attribute:

@@ -23,44 +23,14 @@ from xdsl.utils.hints import isa
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.scalar import EXACT_ATTRIBUTE
-
-_INFIX: dict[type[Operation], str] = {
-    arith.AddfOp: "+",
-    arith.SubfOp: "-",
-    arith.MulfOp: "*",
-    arith.DivfOp: "/",
-    arith.DivSIOp: "/",
-    arith.RemSIOp: "%",
-    arith.AndIOp: "&",
-    arith.OrIOp: "|",
-    arith.XOrIOp: "^",
-}
-_WRAPPING: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
+from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
 
 _CALLS: dict[type[Operation], str] = {
-    arith.MaximumfOp: "max_nan",
-    arith.MinimumfOp: "min_nan",
+    **FUNCTIONS,
     arith.MaxnumfOp: "max_number",
     arith.MinnumfOp: "min_number",
     arith.MaxSIOp: "larger",
     arith.MinSIOp: "smaller",
-    math.ExpOp: "exp",
-    math.Exp2Op: "exp2",
-    math.ExpM1Op: "expm1",
-    math.LogOp: "log",
-    math.Log2Op: "log2",
-    math.Log1pOp: "log1p",
-    math.SqrtOp: "sqrt",
-    math.RsqrtOp: "rsqrt",
-    math.PowFOp: "pow",
-    math.FmaOp: "fma",
-    math.TanhOp: "tanh",
-    math.ErfOp: "erf",
-    math.SinOp: "sin",
-    math.CosOp: "cos",
-    math.AbsFOp: "abs",
-    math.FloorOp: "floor",
-    math.CeilOp: "ceil",
 }
 
 _FLOAT_PREDICATES: dict[str, str] = {
@@ -79,7 +49,6 @@ _FLOAT_PREDICATES: dict[str, str] = {
     "une": "{a} != {b}",
     "uno": "{a} != {a} || {b} != {b}",
 }
-_INTEGER_PREDICATES = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
 
 
 def storage_type(type: Attribute) -> str:
@@ -146,15 +115,15 @@ def expression(op: Operation, operands: Sequence[str], *, fast: bool = False) ->
     kind = type(op)
     if fast and kind in _FAST and value_type(op.results[0].type) == "float":
         return f"bb::{_FAST[kind]}({', '.join(operands)})"
-    if kind in _INFIX:
-        return f"{operands[0]} {_INFIX[kind]} {operands[1]}"
-    if kind in _WRAPPING:
+    if kind in INFIX:
+        return f"{operands[0]} {INFIX[kind]} {operands[1]}"
+    if kind in WRAPPING:
         # Unsigned, for what overflows wraps around.
         own = value_type(op.results[0].type)
         if own == "bool":
-            return f"(({operands[0]} {_WRAPPING[kind]} {operands[1]}) & 1) != 0"
+            return f"(({operands[0]} {WRAPPING[kind]} {operands[1]}) & 1) != 0"
         unsigned = f"unsigned {own}"
-        return f"({own})(({unsigned}){operands[0]} {_WRAPPING[kind]} ({unsigned}){operands[1]})"
+        return f"({own})(({unsigned}){operands[0]} {WRAPPING[kind]} ({unsigned}){operands[1]})"
     if kind in _CALLS:
         return f"bb::scalar::{_CALLS[kind]}({', '.join(operands)})"
     form = _FORMS.get(kind)
@@ -192,7 +161,7 @@ def _compare_floats(op: Operation, operands: Sequence[str]) -> str:
 def _compare_integers(op: Operation, operands: Sequence[str]) -> str:
     assert isinstance(op, arith.CmpiOp)
     predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
-    sign = _INTEGER_PREDICATES.get(predicate)
+    sign = INTEGER_PREDICATES.get(predicate)
     if sign is None:
         raise OpError(op, f"compares by {predicate}, which has no form on a GPU; use a signed comparison")
     return f"{operands[0]} {sign} {operands[1]}"

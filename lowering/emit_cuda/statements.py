@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.diagnostics import OpError
-from ...dialects.kernel import Output, Quantity
+from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
@@ -355,21 +355,11 @@ class _Sweep:
 
     def _quantity(self, op: kernel.QuantityOp) -> str:
         dim = self._all.dims[op.dim_name]
-        match op.kind.data:
-            case Quantity.Extent:
-                return dim.extent
-            case Quantity.Width:
-                return "1" if dim.declared.is_batch else dim.width
-            case Quantity.Blocks:
-                return dim.trips
-            case Quantity.Index:
-                if dim.declared.is_batch:
-                    return dim.number
-                if op.dim_name not in self.op.dims:
-                    raise OpError(
-                        op, f"asks for an index along {op.dim_name}, which the sweep does not run over"
-                    )
-                return f"{dim.start} + {('row', 'col')[self.op.dims.index(op.dim_name)]}"
+        if (shared := dim.quantity(op.kind.data)) is not None:
+            return shared
+        if op.dim_name not in self.op.dims:
+            raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
+        return f"{dim.start} + {('row', 'col')[self.op.dims.index(op.dim_name)]}"
 
     def _kind(self, index: int) -> str:
         """The type that a reduction is kept in."""

@@ -1,0 +1,64 @@
+"""What the dims of a kernel and their blocks are called in emitted source, in C++ as in CUDA C++."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..dialects import block
+from ..dialects.kernel import Quantity
+
+
+@dataclass(frozen=True)
+class BlockNames:
+    """What a dim is called: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of
+    the block at hand the number `Mi`, the first element `M0`, and the width `Mn`.
+    """
+
+    extent: str
+    declared: block.DimAttr
+
+    SUFFIXES = ("block", "blocks", "i", "0", "n")
+
+    @property
+    def size(self) -> str:
+        return f"{self.extent}block"
+
+    @property
+    def blocks(self) -> str:
+        return f"{self.extent}blocks"
+
+    @property
+    def number(self) -> str:
+        return f"{self.extent}i"
+
+    @property
+    def start(self) -> str:
+        return f"{self.extent}0"
+
+    @property
+    def width(self) -> str:
+        return f"{self.extent}n"
+
+    @property
+    def trips(self) -> str:
+        """How many iterations a loop over the dim has."""
+        return self.extent if self.declared.is_batch else self.blocks
+
+    def behind(self, offset: int) -> str:
+        """What lies so many elements behind the last one of the block at hand."""
+        batch = self.declared.is_batch
+        after = f"{self.number} + 1" if batch else f"{self.start} + {self.width}"
+        return f"{after} + {offset}" if offset else after
+
+    def quantity(self, kind: Quantity) -> str | None:
+        """A quantity that all elements of the block at hand share; None for an index that differs."""
+        batch = self.declared.is_batch
+        match kind:
+            case Quantity.Extent:
+                return self.extent
+            case Quantity.Width:
+                return "1" if batch else self.width
+            case Quantity.Blocks:
+                return self.trips
+            case Quantity.Index:
+                return self.number if batch else None

@@ -1,0 +1,46 @@
+"""What scalar operations are called in emitted source, in C++ as in CUDA C++: operators, and functions."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, math
+from xdsl.ir import Operation
+
+INFIX: dict[type[Operation], str] = {
+    arith.AddfOp: "+",
+    arith.SubfOp: "-",
+    arith.MulfOp: "*",
+    arith.DivfOp: "/",
+    arith.DivSIOp: "/",
+    arith.RemSIOp: "%",
+    arith.AndIOp: "&",
+    arith.OrIOp: "|",
+    arith.XOrIOp: "^",
+}
+"""Operators of floats, of divided integers and of bits."""
+
+WRAPPING: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
+"""Those of integers, whose results may not fit."""
+
+FUNCTIONS: dict[type[Operation], str] = {
+    arith.MaximumfOp: "max_nan",
+    arith.MinimumfOp: "min_nan",
+    math.ExpOp: "exp",
+    math.Exp2Op: "exp2",
+    math.ExpM1Op: "expm1",
+    math.LogOp: "log",
+    math.Log2Op: "log2",
+    math.Log1pOp: "log1p",
+    math.SqrtOp: "sqrt",
+    math.RsqrtOp: "rsqrt",
+    math.PowFOp: "pow",
+    math.FmaOp: "fma",
+    math.TanhOp: "tanh",
+    math.ErfOp: "erf",
+    math.SinOp: "sin",
+    math.CosOp: "cos",
+    math.AbsFOp: "abs",
+    math.FloorOp: "floor",
+    math.CeilOp: "ceil",
+}
+
+INTEGER_PREDICATES = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
