@@ -92,8 +92,8 @@ def number(value: float, type: Attribute) -> str:
 
 
 _FAST: dict[type[Operation], str] = {
-    arith.MaximumfOp: "max",
-    arith.MinimumfOp: "min",
+    arith.MaximumfOp: "max_nan",
+    arith.MinimumfOp: "min_nan",
     arith.MaxnumfOp: "max",
     arith.MinnumfOp: "min",
     arith.DivfOp: "fast::div",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import bb
+import ml_dtypes
 import numpy as np
 import pytest
 from bb.dialects import kernel
@@ -49,6 +50,21 @@ def test_traffic_is_that_of_the_model(example: str):
     assert traffic is not None
     total = traffic.total
     assert outcome.moved == (traffic.number(total.bytes_loaded), traffic.number(total.bytes_stored))
+
+
+@pytest.mark.parametrize("type", ["f32", "bf16"])
+def test_nan_goes_through_a_maximum(type: str):
+    program = f"""
+func.func @relu(%x: tensor<5x64x{type}>) -> tensor<5x64x{type}> {{
+  %y = array.relu %x : tensor<5x64x{type}>
+  func.return %y : tensor<5x64x{type}>
+}}"""
+    x = np.full((5, 64), -1, np.float32 if type == "f32" else ml_dtypes.bfloat16)
+    x[2, 3], x[4, 0] = np.nan, np.inf
+    y = bb.compile(program, target="emulator")(x).astype(np.float32)
+    assert np.argwhere(np.isnan(y)).tolist() == [[2, 3]]
+    assert y[4, 0] == np.inf
+    assert np.count_nonzero(y) == 2
 
 
 def test_masked_blocks_are_not_fetched():

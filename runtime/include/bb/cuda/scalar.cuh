@@ -5,8 +5,6 @@
 
 namespace bb::scalar {
 
-
-
 // The number that an element in memory stands for; 16-bit floats are computed with in f32.
 BB_DEVICE float value(f16 x) { return __half2float(x); }
 BB_DEVICE float value(bf16 x) { return __bfloat162float(x); }
