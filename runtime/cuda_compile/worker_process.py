@@ -60,14 +60,15 @@ class _Worker:
             return b""
         parts: list[bytes] = []
         while not parts or not parts[-1].endswith(b"\n"):
-            ready, _, _ = select.select([self.answers], [], [], 0.25)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise CudaCompilerError(f"NVRTC did not finish '{name}' within {LIMIT:.0f} seconds")
+            ready, _, _ = select.select([self.answers], [], [], min(0.25, left))
             if ready:
                 part = os.read(self.answers.fileno(), 1 << 20)
                 if not part:
                     return b""
                 parts.append(part)
-            elif time.monotonic() > deadline:
-                raise CudaCompilerError(f"NVRTC did not finish '{name}' within {LIMIT:.0f} seconds")
             ticker.tick()
         return b"".join(parts)
 
