@@ -1,8 +1,10 @@
 // contract_bf16() and contract_bf16_packed() of contract_bf16.hpp: which way a contraction takes.
 #include "contract_bf16_tiles.hpp"
 #include "contract_bf16_vector.hpp"
+#include "parts.hpp"
 #include "processor.hpp"
 
+#if BB_HAS_PART(1)
 namespace bb {
 namespace {
 using native::pairs_are_fast;
@@ -105,3 +107,15 @@ Status packed_in_bf16(float* C, idx ldc, const bf16* A, idx group, idx stride, c
 BB_DEFINE(float)
 BB_DEFINE(Pair)
 }  // namespace bb
+#endif
+
+#if defined(BB_AVX512) && defined(__AVX512BF16__)
+namespace bb::native {
+#if BB_HAS_PART(2)
+void multiply_narrow_pairs(const PairTile& tile, int mr, int nv) { multiply_either_pairs<1>(tile, mr, nv); }
+#endif
+#if BB_HAS_PART(3)
+void multiply_wide_pairs(const PairTile& tile, int mr, int nv) { multiply_either_pairs<3>(tile, mr, nv); }
+#endif
+}  // namespace bb::native
+#endif

@@ -109,8 +109,9 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
           const T *at = a + (rows ? m * lda : m), *next = nullptr;
           if (p == 0 && !pack_a)
             next = t + 1 < tiles ? at + (rows ? mr * lda : mr) : a + (rows ? kn : kn * lda);
-          multiply_for<T>(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, b, ldb_here, kn, now,
-                                         scale ? scale + l0 : nullptr, next});
+          multiply_tile(Tile<T>{C + (m0 + m) * ldc + l0, ldc, at, lda, rows, b, ldb_here, kn, now,
+                                scale ? scale + l0 : nullptr, next},
+                        mr, nv);
           m += mr;
         }
       }
