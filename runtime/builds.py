@@ -33,6 +33,7 @@ class NativeSource:
 
     path: Path
     part: int | None = None
+    defines: tuple[tuple[str, int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -94,7 +95,7 @@ class Build:
         text = "".join(text_of(file) for file in _with_includes(source.path.absolute(), self.include))
         known = tuple(pair for pair in self.defines if pair[0] in text)
         part = () if source.part is None else (("BB_PART", source.part),)
-        return replace(self, defines=(*known, *part))
+        return replace(self, defines=(*known, *source.defines, *part))
 
     @cached_property
     def _trees(self) -> tuple[str, ...]:

@@ -4,7 +4,26 @@
 #include "parts.hpp"
 #include "processor.hpp"
 
-#if BB_HAS_PART(1)
+#if BB_HAS_PART(1) && defined(BB_IN_PAIRS)
+namespace bb {
+namespace {
+template <class S, class SB>
+Status contract_in_bf16(float* C, idx ldc, const S* A, idx am, idx ak, const SB* B, idx ldb, idx M, idx lanes,
+                        idx K, Mode mode, const float* scale) {
+  if (M <= 0 || lanes <= 0) return ok;
+  if (K <= 0) return native::empty_sums(C, ldc, M, lanes, mode, scale);
+  return native::contract_vector(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode, scale);
+}
+template <class SB>
+Status packed_in_bf16(float* C, idx ldc, const bf16* A, idx group, idx stride, const SB* B, idx ldb, idx M,
+                      idx lanes, idx K, Mode mode, const float* scale) {
+  if (M <= 0 || lanes <= 0) return ok;
+  if (K <= 0) return native::empty_sums(C, ldc, M, lanes, mode, scale);
+  return native::packed_vector(C, ldc, A, group, stride, B, ldb, M, lanes, K, mode, scale);
+}
+}  // namespace
+}  // namespace bb
+#elif BB_HAS_PART(1)
 namespace bb {
 namespace {
 using native::pairs_are_fast;
@@ -90,7 +109,11 @@ Status packed_in_bf16(float* C, idx ldc, const bf16* A, idx group, idx stride, c
   return packed_in_float(C, ldc, A, group, stride, B, ldb, M, lanes, K, mode, scale);
 }
 }  // namespace
+}  // namespace bb
+#endif
 
+#if BB_HAS_PART(1)
+namespace bb {
 #define BB_DEFINE(SB)                                                                                             \
   Status contract_bf16(float* C, idx ldc, const bf16* A, idx am, idx ak, const SB* B, idx ldb, idx M, idx lanes,  \
                        idx K, Mode mode, const float* scale) {                                                    \

@@ -1,6 +1,9 @@
 // contract() and contract_packed() for double planes.
-#include "contract_packed.hpp"
+#include "contract_tiles.hpp"
 #include "parts.hpp"
+#if BB_HAS_PART(1)
+#include "contract_packed.hpp"
+#endif
 
 namespace bb {
 #if BB_HAS_PART(1)
