@@ -132,8 +132,8 @@ def compiled(workload: Workload, choice: Choice) -> Executable:
 
 
 def tuned(workload: Workload, seconds: float) -> Choice:
-    """What a search of so many seconds finds, that knows of no earlier one: of all that was compiled before, it
-    has only what belongs to the runtime.
+    """What a search of so many seconds finds that knows of no earlier one. Of what was compiled before it has
+    the objects of the runtime, and nothing else.
     """
     known = user_cache().path
     before = os.environ.get(DIRECTORY_VARIABLE)

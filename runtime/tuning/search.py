@@ -51,7 +51,7 @@ class Measured:
 
     @property
     def median(self) -> float:
-        """The median of all turns: a slow moment of the machine is one turn, however many calls fall into it."""
+        """The median of all turns: a slow moment of the machine is one of them, however many calls it has."""
         return statistics.median(self.turns)
 
 
@@ -127,7 +127,7 @@ def _take_turns(
 ) -> None:
     number = 0
     running = list(ready)
-    while len(running) > 1 and (number < LEAST_ROUNDS or time.monotonic() < deadline) or number == 0:
+    while (len(running) > 1 and (number < LEAST_ROUNDS or time.monotonic() < deadline)) or number == 0:
         shift = number % len(running)
         for each in (*running[shift:], *running[:shift]):
             _turn(each)

@@ -17,7 +17,6 @@ from bb.lowering.pipelines import PIPELINES, PassPipeline
 from bb.passes.cost.machine import DIRECTORY, read_machine
 from bb.runtime.cache_directory import CacheWarning, forget_warnings
 from bb.runtime.interpreter import InputError
-from bb.runtime.tuning import search as searching
 from bb.runtime.tuning import store
 from bb.runtime.tuning import tune as tuning
 from bb.runtime.tuning.choosing import Request, choice_for
