@@ -20,8 +20,10 @@ import argparse
 import json
 import os
 import random
+import shutil
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +34,12 @@ import bb
 import numpy as np
 from bb.lowering.choices import DEFAULT, UNFUSED, Choice, choice_of
 from bb.passes.selection import as_numbers
+from bb.runtime.cache_directory import DIRECTORY_VARIABLE, user_cache
 from bb.runtime.constants import declare_constants
 from bb.runtime.executable import Executable
 from bb.runtime.interpreter import select_function
 from bb.runtime.kernel_library import CompileOptions
 from bb.runtime.machine_description import this_machine
-from bb.runtime.tuning import store
 from bb.runtime.tuning.choosing import Request, choice_for
 from bb.runtime.tuning.ways import Ways, modelled, ways_of
 from comparison.workloads import BOUNDS, ROWS, Workload
@@ -130,10 +132,25 @@ def compiled(workload: Workload, choice: Choice) -> Executable:
 
 
 def tuned(workload: Workload, seconds: float) -> Choice:
-    """What a search of so many seconds finds, that knows of no earlier one."""
-    program = program_of(workload)
-    store.clear([select_function(program, None).sym_name.data])
-    choice = choice_for(program, Request(tune=seconds))
+    """What a search of so many seconds finds that knows of no earlier one. Of what was compiled before it has
+    the objects of the runtime, and nothing else.
+    """
+    known = user_cache().path
+    before = os.environ.get(DIRECTORY_VARIABLE)
+
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        other = Path(folder) != known and Path(folder).name not in ("objects", "compilers", "limits")
+        return [name for name in names if other or name.startswith("program-")]
+
+    with tempfile.TemporaryDirectory(dir=known.parent) as folder:
+        shutil.copytree(known, folder, dirs_exist_ok=True, ignore=left_out, copy_function=os.link)
+        os.environ[DIRECTORY_VARIABLE] = folder
+        try:
+            choice = choice_for(program_of(workload), Request(tune=seconds))
+        finally:
+            del os.environ[DIRECTORY_VARIABLE]
+            if before is not None:
+                os.environ[DIRECTORY_VARIABLE] = before
     return Choice() if choice is None else choice
 
 

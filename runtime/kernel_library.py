@@ -14,9 +14,10 @@ from .block_interpreter import Counts
 from .call_plan import Launched, Notes
 from .launch_plan import Launch
 from .lowered_program import DEFAULT_OPTIONS, CompileOptions, LoweredProgram, passes_for
+from .micro_kernels import micro_kernels_of
 from .profiler import Profiler
 from .settings import byte_count, setting
-from .shared_objects import compile_shared_object, load_shared_object, native_directory
+from .shared_objects import compile_shared_object, load_shared_object
 
 __all__ = ["DEFAULT_OPTIONS", "CompileOptions", "KernelLibrary", "passes_for"]
 
@@ -50,7 +51,7 @@ class KernelLibrary(LoweredProgram):
         self.path = compile_shared_object(
             self.source,
             name=options.entry or "program",
-            native=sorted(native_directory().glob("*.cpp")),
+            native=micro_kernels_of(self.source),
             defines={"BB_PROFILE": 1} if options.profiling else None,
             sanitize=options.sanitize,
             use_cache=options.use_cache,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from ..dialects.array import DYNAMIC
 from ..dialects.diagnostics import did_you_mean
@@ -148,16 +149,12 @@ def compile_ranges(
 ) -> RangedExecutable:
     """Compile a function of a program once for each of the ranges that its unknown extents may have.
 
-    One range that begins with few rows is cut in two, for these want other kernels. Raises InputError: no
-    such dim, or ranges that are none.
+    Dims go by their names, or by those of an axis of an argument, as `q.0`. One range that begins with few
+    rows is cut in two, for these want other kernels. Raises InputError: no such dim, or ranges that are none.
     """
     module = program.clone()
     function = select_function(module, entry)
-    axes = {name: found[0] for name, found in all_axes(module, function.sym_name.data).items()}
-    for name in dims:
-        if name not in axes:
-            known = did_you_mean(name, axes, f"; they are {', '.join(axes)}" if axes else "")
-            raise InputError(f"'{function.sym_name.data}' has no dim '{name}' of unknown extent{known}")
+    names, axes = _named(function, all_axes(module, function.sym_name.data), dims)
     cut = {name: _checked(name, ranges) for name, ranges in dims.items()}
     combined = list(product(*cut.values()))
     if len(combined) > MOST_PARTS:
@@ -167,9 +164,34 @@ def compile_ranges(
     parts: list[Part] = []
     for ranges in combined:
         own = dict(zip(cut, ranges, strict=True))
-        declare_ranges(function, own)
+        declare_ranges(function, {names[name]: ends for name, ends in own.items()})
         parts.append(Part(own, compile(module.clone())))
     return RangedExecutable(parts, axes)
+
+
+def _named(
+    function: FuncOp, places: Mapping[str, Sequence[Axis]], wanted: Iterable[str]
+) -> tuple[dict[str, str], dict[str, Axis]]:
+    """For each of the names that are wanted its dim, and where that shows. Raises InputError."""
+    arguments = arguments_of(function)
+    of_axes = {
+        f"{arguments[each.argument].name}.{each.axis}": (dim, each)
+        for dim, found in places.items()
+        for each in found
+    }
+    known = {**of_axes, **{dim: (dim, found[0]) for dim, found in places.items()}}
+    names: dict[str, str] = {}
+    for name in wanted:
+        if name not in known:
+            others = list(of_axes) if "." in name else list(places)
+            hint = did_you_mean(name, others, f"; they are {', '.join(others)}" if others else "")
+            raise InputError(f"'{function.sym_name.data}' has no dim '{name}' of unknown extent{hint}")
+        dim = known[name][0]
+        same = next((other for other, its in names.items() if its == dim), None)
+        if same is not None:
+            raise InputError(f"'{same}' and '{name}' are one dim, {dim}: give its ranges once")
+        names[name] = dim
+    return names, {name: known[name][1] for name in names}
 
 
 def _checked(name: str, given: object) -> list[Range]:
@@ -205,6 +227,14 @@ def _whole(value: object) -> int | None:
         return None
     number = operator.index(cast("SupportsIndex", value))
     return number if 1 <= number <= LARGEST else None
+
+
+def extents_of(program: ModuleOp, entry: str, arrays: Sequence[Array]) -> dict[str, int]:
+    """The extents that arrays for the arguments give to the dims of unknown extent."""
+    return {
+        name: arrays[found[0].argument].shape[found[0].axis]
+        for name, found in all_axes(program, entry).items()
+    }
 
 
 def all_axes(program: ModuleOp, entry: str) -> dict[str, list[Axis]]:

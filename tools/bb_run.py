@@ -139,7 +139,7 @@ class _Session:
         if self.options.check and any(is_launcher(function) for function in functions_of(given)):
             raise ToolError("--check runs the program as given on the interpreter, which runs no kernels")
         if is_compiled:
-            self.compiled = Compiled(given, functions, self.options)
+            self.compiled = Compiled(given, {case.name: case.arrays for case in cases}, self.options)
         if self.options.output is not None:
             _make_folder(self.options.output)
         failed: list[str] = []

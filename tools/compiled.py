@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from rich.console import Console
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
 from ..dialects import kernel
 from ..lowering.choices import Choice
@@ -22,6 +21,7 @@ from ..runtime.kernel_library import KernelLibrary
 from ..runtime.lowered_program import DEFAULT_ARCH, TIERS, CompileOptions, CudaOptions
 from ..runtime.machine_limits import machine_limits
 from ..runtime.profile import Profile
+from ..runtime.ranged import extents_of
 from ..runtime.scalar_semantics import Array
 from ..runtime.threads import thread_count
 from ..runtime.timing import duration, interleaved
@@ -30,7 +30,6 @@ from ..runtime.tuning.keys import key_of
 from ..runtime.tuning.store import find
 from ..runtime.work import needs_double, work_of
 from .benchmark import Measurement
-from .common import sizes
 from .files import ToolError
 from .roofline import check_plot
 
@@ -147,33 +146,40 @@ def _choice(program: ModuleOp, name: str, options: argparse.Namespace) -> Choice
     return choice_for(program, request)
 
 
-def _for_extents(program: ModuleOp, functions: Sequence[FuncOp], options: argparse.Namespace) -> ModuleOp:
-    """The program, meant for the extents that were given to its dims where these decide what is chosen."""
-    given = {name: size for name, size in sizes(options.extent, "--extent").items() if name.isidentifier()}
-    if not given or (options.tune is None and options.choose is None):
+def _for_extents(program: ModuleOp, arrays: Mapping[str, Sequence[Array]]) -> ModuleOp:
+    """The program, meant for the extents of the arrays that its functions get; itself, if it knows them."""
+    found = {name: extents_of(program, name, own) for name, own in arrays.items()}
+    if not any(found.values()):
         return program
     program = program.clone()
-    for function in functions:
-        declare_ranges(
-            select_function(program, function.sym_name.data), {n: (s, s) for n, s in given.items()}
-        )
+    for name, extents in found.items():
+        if extents:
+            ranges = {dim: (extent, extent) for dim, extent in extents.items()}
+            declare_ranges(select_function(program, name), ranges)
     return program
 
 
 class Compiled:
     """Some functions of a program, compiled with the options of the command line."""
 
-    def __init__(self, program: ModuleOp, functions: Sequence[FuncOp], options: argparse.Namespace):
-        self.program = _for_extents(program, functions, options)
+    def __init__(self, program: ModuleOp, arrays: Mapping[str, Sequence[Array]], options: argparse.Namespace):
         self.use_cache = not options.no_cache
         self.threads = thread_count(options.threads)
         self.target: str = options.target
         self.cuda = cuda_options(options)
         pipeline: str | None = options.passes or None
-        names = [function.sym_name.data for function in functions]
+        names = list(arrays)
+        self.program, self.choices = program, dict[str, Choice | None]()
+        if self.target == "cpu" and not pipeline:
+            meant = _for_extents(program, arrays)
+            self.choices = {name: _choice(meant, name, options) for name in names}
+            # Where nothing is chosen for these extents, it stays a program for all.
+            chosen = options.tune is not None or options.choose is not None or any(self.choices.values())
+            if chosen or meant is program:
+                self.program = meant
+            else:
+                self.choices = {name: _choice(program, name, options) for name in names}
         program = self.program
-        tuned = self.target == "cpu" and not pipeline
-        self.choices = {name: _choice(program, name, options) for name in names} if tuned else {}
         self.executables: Mapping[str, Executable]
         if options.entry is None and not any(self.choices.values()):
             self.executables = compile_all(

@@ -1,8 +1,29 @@
 // contract_bf16() and contract_bf16_packed() of contract_bf16.hpp: which way a contraction takes.
 #include "contract_bf16_tiles.hpp"
 #include "contract_bf16_vector.hpp"
+#include "parts.hpp"
 #include "processor.hpp"
 
+#if BB_HAS_PART(1) && defined(BB_IN_PAIRS)
+namespace bb {
+namespace {
+template <class S, class SB>
+Status contract_in_bf16(float* C, idx ldc, const S* A, idx am, idx ak, const SB* B, idx ldb, idx M, idx lanes,
+                        idx K, Mode mode, const float* scale) {
+  if (M <= 0 || lanes <= 0) return ok;
+  if (K <= 0) return native::empty_sums(C, ldc, M, lanes, mode, scale);
+  return native::contract_vector(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode, scale);
+}
+template <class SB>
+Status packed_in_bf16(float* C, idx ldc, const bf16* A, idx group, idx stride, const SB* B, idx ldb, idx M,
+                      idx lanes, idx K, Mode mode, const float* scale) {
+  if (M <= 0 || lanes <= 0) return ok;
+  if (K <= 0) return native::empty_sums(C, ldc, M, lanes, mode, scale);
+  return native::packed_vector(C, ldc, A, group, stride, B, ldb, M, lanes, K, mode, scale);
+}
+}  // namespace
+}  // namespace bb
+#elif BB_HAS_PART(1)
 namespace bb {
 namespace {
 using native::pairs_are_fast;
@@ -88,7 +109,11 @@ Status packed_in_bf16(float* C, idx ldc, const bf16* A, idx group, idx stride, c
   return packed_in_float(C, ldc, A, group, stride, B, ldb, M, lanes, K, mode, scale);
 }
 }  // namespace
+}  // namespace bb
+#endif
 
+#if BB_HAS_PART(1)
+namespace bb {
 #define BB_DEFINE(SB)                                                                                             \
   Status contract_bf16(float* C, idx ldc, const bf16* A, idx am, idx ak, const SB* B, idx ldb, idx M, idx lanes,  \
                        idx K, Mode mode, const float* scale) {                                                    \
@@ -105,3 +130,15 @@ Status packed_in_bf16(float* C, idx ldc, const bf16* A, idx group, idx stride, c
 BB_DEFINE(float)
 BB_DEFINE(Pair)
 }  // namespace bb
+#endif
+
+#if defined(BB_AVX512) && defined(__AVX512BF16__)
+namespace bb::native {
+#if BB_HAS_PART(2)
+void multiply_narrow_pairs(const PairTile& tile, int mr, int nv) { multiply_either_pairs<1>(tile, mr, nv); }
+#endif
+#if BB_HAS_PART(3)
+void multiply_wide_pairs(const PairTile& tile, int mr, int nv) { multiply_either_pairs<3>(tile, mr, nv); }
+#endif
+}  // namespace bb::native
+#endif

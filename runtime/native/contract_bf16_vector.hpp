@@ -7,12 +7,12 @@
 
 #if defined(BB_AVX512) && defined(__AVX512BF16__)
 namespace bb::native {
-namespace {
 struct PairTile {
   float* C;
   idx ldc;
   const void* A;
-  idx lda;  // in bytes, the stride that is not a pair
+  idx lda;    // in bytes, the stride that is not a pair
+  bool rows;  // the pair j of row m lies at A + m * lda + 4 j, else at A + 4 m + j * lda
   const Pair* B;
   idx ldb;
   idx pairs;
@@ -21,8 +21,12 @@ struct PairTile {
   const void* next;  // the A of the tile after this one, prefetched into L2 meanwhile; or nullptr
 };
 
-// ROWS: the pair j of row m lies at A + m * lda + 4 j, else at A + 4 m + j * lda.
-template <bool ROWS, int MR, int NV>
+// As multiply_narrow() and multiply_wide() of contract_tiles.hpp.
+void multiply_narrow_pairs(const PairTile& tile, int mr, int nv);
+void multiply_wide_pairs(const PairTile& tile, int mr, int nv);
+
+namespace {
+template <int MR, int NV>
 __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
   vf c[MR][NV];
   float* C = t.C;
@@ -38,10 +42,11 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
     each([&](vf& x, float* p, int j) BB_BODY { x = load(p) * s[j]; });
   }
   // Three rows share a pointer, as in multiply() of contract_tiles.hpp.
-  constexpr int groups = ROWS ? (MR + 2) / 3 : 1;
-  const idx lda = opaque(t.lda), ldb = opaque(t.ldb * 4);
+  constexpr int groups = (MR + 2) / 3;
+  const bool rows = t.rows;
+  const idx am = opaque(rows ? t.lda : 4), ak = opaque(rows ? 4 : t.lda), ldb = opaque(t.ldb * 4);
   const char *a[groups], *b = (const char*)t.B, *next = (const char*)(t.next ? t.next : t.A);
-  BB_UNROLL for (int g = 0; g < groups; g++) a[g] = (const char*)t.A + 3 * g * lda;
+  BB_UNROLL for (int g = 0; g < groups; g++) a[g] = (const char*)t.A + 3 * g * am;
   auto pair = [](const char* at) BB_BODY {
     int two;
     std::memcpy(&two, at, 4);
@@ -51,25 +56,25 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
     Pairs row[NV];
     BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load_pairs(b + j * 64);
     BB_UNROLL for (int i = 0; i < MR; i++) {
-      const auto x = pair(ROWS ? a[i / 3] + i % 3 * lda : a[0] + i * 4);
+      const auto x = pair(a[i / 3] + i % 3 * am);
       BB_UNROLL for (int j = 0; j < NV; j++) c[i][j] = _mm512_dpbf16_ps(c[i][j], x, (__m512bh)row[j]);
     }
     b = opaque(b + ldb);
-    BB_UNROLL for (int g = 0; g < groups; g++) a[g] = opaque(a[g] + (ROWS ? 4 : lda));
+    BB_UNROLL for (int g = 0; g < groups; g++) a[g] = opaque(a[g] + ak);
     asm volatile("" ::: "memory");  // keeps the next step's loads below: there are no registers for them
   };
-  const idx last = t.pairs < 2 ? t.pairs : 2;
+  const idx last = t.pairs < 2 ? 0 : 2;
   idx k = t.pairs - last;
   for (; k >= 4; k -= 4) {
-    if constexpr (ROWS && MR > 2) {  // thinly: see multiply()
-      const char* line = next + (k >> 2 & 3) * lda;
-      prefetch<2>(line);
-      if constexpr (MR > 4) prefetch<2>(line + 4 * lda);
-      next += 16;
-    }
-    if constexpr (!ROWS && MR > 2) {  // groups of rows lie in order: these steps of the next tile
-      prefetch<2>(next), prefetch<2>(next + 2 * lda);
-      next += 4 * lda;
+    if constexpr (MR > 2) {
+      if (asked(rows)) {  // thinly: see multiply()
+        const char* line = next + (k >> 2 & 3) * am;
+        prefetch<2>(line);
+        if constexpr (MR > 4) prefetch<2>(line + 4 * am);
+      } else {  // groups of rows lie in order: these steps of the next tile
+        prefetch<2>(next), prefetch<2>(next + 2 * ak);
+      }
+      next += 4 * ak;
     }
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }
@@ -81,7 +86,7 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
     const char* of_row = a[0];
     BB_UNROLL for (int i = 0; i < MR; i++) {
       BB_UNROLL for (idx u = 0; u < count; u++) {
-        const auto x = pair(of_row + u * (ROWS ? 4 : lda));
+        const auto x = pair(of_row + u * ak);
         BB_UNROLL for (int j = 0; j < NV; j++)
           c[i][j] = _mm512_dpbf16_ps(c[i][j], x, (__m512bh)load_pairs(b + u * ldb + j * 64));
       }
@@ -90,35 +95,32 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
         store(to + j * 16, c[i][j]);
       }
       to = opaque(to + ldc);
-      of_row = opaque(of_row + (ROWS ? lda : 4));
+      of_row = opaque(of_row + am);
       asm volatile("" ::: "memory");
     }
   };
   const bool accumulates = t.mode == accumulate;
   if (last == 2) accumulates ? finish(fixed<2>{}, std::true_type{}) : finish(fixed<2>{}, std::false_type{});
-  else accumulates ? finish(fixed<1>{}, std::true_type{}) : finish(fixed<1>{}, std::false_type{});
+  else accumulates ? finish(fixed<0>{}, std::true_type{}) : finish(fixed<0>{}, std::false_type{});
 }
 
 using MultiplyPairs = void (*)(const PairTile&);
 
-template <bool ROWS, int NV>
+template <int NV>
 constexpr auto multiplies_of_pairs() {
   return []<int... I>(std::integer_sequence<int, I...>) {
-    return std::array<MultiplyPairs, sizeof...(I)>{&multiply_pairs<ROWS, I + 1, NV>...};
+    return std::array<MultiplyPairs, sizeof...(I)>{&multiply_pairs<I + 1, NV>...};
   }(std::make_integer_sequence<int, max_rows(NV)>{});
 }
 
-inline MultiplyPairs multiply_pairs_for(bool rows, int mr, int nv) {
-  static constexpr auto r1 = multiplies_of_pairs<true, 1>(), c1 = multiplies_of_pairs<false, 1>();
-  static constexpr auto r2 = multiplies_of_pairs<true, 2>(), c2 = multiplies_of_pairs<false, 2>();
-  static constexpr auto r3 = multiplies_of_pairs<true, 3>(), c3 = multiplies_of_pairs<false, 3>();
-  static constexpr auto r4 = multiplies_of_pairs<true, 4>(), c4 = multiplies_of_pairs<false, 4>();
-  switch (nv) {
-    case 1: return (rows ? r1 : c1)[mr - 1];
-    case 2: return (rows ? r2 : c2)[mr - 1];
-    case 3: return (rows ? r3 : c3)[mr - 1];
-    default: return (rows ? r4 : c4)[mr - 1];
-  }
+template <int LEAST>
+void multiply_either_pairs(const PairTile& tile, int mr, int nv) {
+  static constexpr auto few = multiplies_of_pairs<LEAST>(), more = multiplies_of_pairs<LEAST + 1>();
+  (nv == LEAST ? few[mr - 1] : more[mr - 1])(tile);
+}
+
+inline void multiply_pair_tile(const PairTile& tile, int mr, int nv) {
+  nv > 2 ? multiply_wide_pairs(tile, mr, nv) : multiply_narrow_pairs(tile, mr, nv);
 }
 
 // The largest piece of k for a panel of so many lanes. It may be twice as large as L1: it comes from L2 fast enough, and
@@ -182,8 +184,9 @@ Status contract_vector(float* C, idx ldc, const S* A, idx am, idx ak, const SB* 
           const int mr = (int)((mn - m) / (tiles - t));
           const char *at = a + m * by_row, *next = nullptr;
           if (p == 0 && !pack_a) next = t + 1 < tiles ? at + mr * lda : a + kn * (idx)sizeof(bf16);
-          multiply_pairs_for(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, b.p, b.ld, pairs, now,
-                                            scale ? scale + l0 : nullptr, next});
+          multiply_pair_tile({C + (m0 + m) * ldc + l0, ldc, at, lda, rows, b.p, b.ld, pairs, now,
+                              scale ? scale + l0 : nullptr, next},
+                             mr, nv);
           m += mr;
         }
       }
@@ -215,9 +218,9 @@ Status packed_vector(float* C, idx ldc, const bf16* A, idx group, idx stride, co
       const idx most = std::min<idx>(group, max_rows(nv));
       for (idx m = 0, mr; m < M; m += mr) {
         mr = std::min({most, group - m % group, M - m});  // a tile ends with its group
-        multiply_pairs_for(false, (int)mr, nv)({C + m * ldc + l0, ldc, rows.at(m, k0 / 2), group * (idx)sizeof(Pair),
-                                                b.p, b.ld, pairs, now, scale ? scale + l0 : nullptr,
-                                                m + mr < M ? rows.at(m + mr, k0 / 2) : after});
+        multiply_pair_tile({C + m * ldc + l0, ldc, rows.at(m, k0 / 2), group * (idx)sizeof(Pair), false, b.p, b.ld,
+                            pairs, now, scale ? scale + l0 : nullptr, m + mr < M ? rows.at(m + mr, k0 / 2) : after},
+                           (int)mr, nv);
       }
     }
   }

@@ -37,8 +37,9 @@ Status packed_planes(T* C, idx ldc, const T* A, idx group, idx stride, const T* 
         // What comes after it: the rest of the group, the next group's piece, or after the last that of the next
         // steps.
         const T *at = a + g * stride + r, *next = m + rows < M ? a + (m + rows) / group * stride : a + kn * group;
-        multiply_for<T>(false, (int)rows, nv)({C + m * ldc + l0, ldc, at, group, b, ldb_here, kn,
-                                               k0 == 0 ? mode : accumulate, scale ? scale + l0 : nullptr, next});
+        multiply_tile(Tile<T>{C + m * ldc + l0, ldc, at, group, false, b, ldb_here, kn, k0 == 0 ? mode : accumulate,
+                              scale ? scale + l0 : nullptr, next},
+                      (int)rows, nv);
         m += rows;
       }
     }

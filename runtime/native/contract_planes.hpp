@@ -41,20 +41,23 @@ idx longest_piece(idx lanes) {
   return std::max<idx>(16, std::min(caches().l1 * 2, caches().l2 / 4) / (lanes * (idx)sizeof(T)) / 4 * 4);
 }
 
+template <class T>
+Status empty_sums(T* C, idx ldc, idx M, idx lanes, Mode mode, const T* scale) {
+  for (idx m = 0; m < M; m++)
+    for (idx l = 0; l < lanes; l += W<T>) {
+      T* p = C + m * ldc + l;
+      if (mode == overwrite) store(p, vec<T>{});
+      else if (mode == rescale) store(p, load(p) * load(scale + l));
+    }
+  return ok;
+}
+
 template <class T, class S>
 Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, idx ldb, idx M, idx lanes,
                        idx K, Mode mode, const T* scale) {
   constexpr idx w = W<T>;
   if (M <= 0 || lanes <= 0) return ok;
-  if (K <= 0) {
-    for (idx m = 0; m < M; m++)
-      for (idx l = 0; l < lanes; l += w) {
-        T* p = C + m * ldc + l;
-        if (mode == overwrite) store(p, vec<T>{});
-        else if (mode == rescale) store(p, load(p) * load(scale + l));
-      }
-    return ok;
-  }
+  if (K <= 0) return empty_sums(C, ldc, M, lanes, mode, scale);
   if (M == 1) am = 1;
   else if (K == 1) ak = 1;
   const bool convert = !std::is_same_v<T, S>, pack_a = convert || (ak != 1 && am != 1),
@@ -109,8 +112,9 @@ Status contract_planes(T* C, idx ldc, const S* A, idx am, idx ak, const T* B, id
           const T *at = a + (rows ? m * lda : m), *next = nullptr;
           if (p == 0 && !pack_a)
             next = t + 1 < tiles ? at + (rows ? mr * lda : mr) : a + (rows ? kn : kn * lda);
-          multiply_for<T>(rows, mr, nv)({C + (m0 + m) * ldc + l0, ldc, at, lda, b, ldb_here, kn, now,
-                                         scale ? scale + l0 : nullptr, next});
+          multiply_tile(Tile<T>{C + (m0 + m) * ldc + l0, ldc, at, lda, rows, b, ldb_here, kn, now,
+                                scale ? scale + l0 : nullptr, next},
+                        mr, nv);
           m += mr;
         }
       }

@@ -19,13 +19,14 @@ COMPILING = 0.6
 """The part of the time that may go by until the last way is given to the compiler."""
 
 LEAST_ROUNDS = 3
-FAR_BEHIND = 1.25
-"""Ways that take so many times as long as the best one after `LEAST_ROUNDS` are measured no more."""
+BEHIND = {1: 1.5, 3: 1.25, 6: 1.1, 12: 1.05}
+"""After so many rounds, ways that take so many times as long as the best one are measured no more: the time
+is for those that may still win."""
 
 TURN = 0.005
 """Seconds of a turn: one call that does not count, then calls for so long, at least two."""
 
-WORTH = 0.99
+WORTH = 0.98
 """Another way than the default one must take less than this part of its time, for less says nothing."""
 
 Progress = Callable[[str, float], None]
@@ -42,15 +43,22 @@ class Compile(Protocol):
 
 @dataclass
 class Measured:
-    """A way, and the seconds of its calls."""
+    """A way, and for each of its turns the median seconds of a call."""
 
     way: Way
     call: Call
-    seconds: list[float] = field(default_factory=list[float])
+    turns: list[float] = field(default_factory=list[float])
 
     @property
     def median(self) -> float:
-        return statistics.median(self.seconds)
+        """The median of all turns: a slow moment of the machine is one of them, however many calls it has."""
+        return statistics.median(self.turns)
+
+    def beside(self, other: Measured) -> float:
+        """How many times as long as another way it takes: turn by turn, for turns of one round share what the
+        machine does meanwhile.
+        """
+        return statistics.median(own / its for own, its in zip(self.turns, other.turns, strict=False))
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,9 @@ class Outcome:
     def best(self) -> Measured:
         """The fastest; the default where that is as fast, as far as times tell."""
         first, default = self.measured[0], self.of(DEFAULT)
-        if default is not None and first.median > WORTH * default.median:
-            return default
-        return first
+        if default is None or max(first.median / default.median, first.beside(default)) < WORTH:
+            return first
+        return default
 
     def of(self, fusion: str) -> Measured | None:
         """The default way, or that without fusion; None where it was not measured."""
@@ -125,27 +133,25 @@ def _take_turns(
 ) -> None:
     number = 0
     running = list(ready)
-    while number < LEAST_ROUNDS or (time.monotonic() < deadline and len(running) > 1):
+    while (len(running) > 1 and (number < LEAST_ROUNDS or time.monotonic() < deadline)) or number == 0:
         shift = number % len(running)
         for each in (*running[shift:], *running[:shift]):
             _turn(each)
         number += 1
-        if number >= LEAST_ROUNDS:
-            best = min(each.median for each in running)
-            running = [each for each in running if each.median <= FAR_BEHIND * best]
+        best = min(each.median for each in running)
+        behind = min(factor for rounds, factor in BEHIND.items() if number >= rounds)
+        running = [each for each in running if each.median <= behind * best]
         progress(f"measuring {len(running)} ways, round {number}", part())
 
 
 def _turn(each: Measured) -> None:
     each.call()
-    spent, calls = 0.0, 0
-    while calls < 2 or spent < TURN:
+    seconds: list[float] = []
+    while len(seconds) < 2 or sum(seconds) < TURN:
         start = time.perf_counter()
         each.call()
-        taken = time.perf_counter() - start
-        each.seconds.append(taken)
-        spent += taken
-        calls += 1
+        seconds.append(time.perf_counter() - start)
+    each.turns.append(statistics.median(seconds))
 
 
 @contextmanager

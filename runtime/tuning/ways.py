@@ -21,6 +21,9 @@ from ...passes.stabilize.needs import is_stabilized
 
 DISTRIBUTE, TO_KERNELS = "block-distribute", "block-to-kernel"
 
+PROMISING = 1.5
+"""Snapshots whose best sizes take more than so many times the time of the best one are looked at last."""
+
 CLEARLY = 0.9
 """The model's choice must take less than this part of the time of the default pipeline."""
 
@@ -65,17 +68,19 @@ class Ways:
 
     def in_order(self) -> Iterator[Way]:
         """All ways worth measuring, each once: the default, without fusion, the best candidate, the best of
-        every other snapshot, and then what is near those, by the model.
+        every other snapshot that may be as fast, and then what is near those, by the model.
         """
         seen: set[tuple[object, ...]] = set()
         firsts: dict[tuple[object, ...], Candidate] = {}
         for each in self.candidates:
-            firsts.setdefault((each.snapshot, each.nests), each)
+            if each.seconds <= PROMISING * self.candidates[0].seconds:
+                firsts.setdefault((each.snapshot, each.nests), each)
+        leading = [Way(choice_from(each), each.seconds) for each in firsts.values()]
         near = sorted(
             (way for each in list(firsts.values())[:4] for way in neighbours(each)),
             key=lambda way: way.seconds,
         )
-        for way in (self.default, self.unfused, *self.leading[:4], *near, *self.best):
+        for way in (self.default, self.unfused, *leading[:4], *near, *self.best):
             if way is not None and way.choice.key() not in seen:
                 seen.add(way.choice.key())
                 yield way

@@ -72,6 +72,9 @@ def test_an_attribute_that_is_no_range_is_refused():
     [
         ({"Q": (1, 2)}, "'project' has no dim 'Q' of unknown extent; they are M"),
         ({"N": (1, 2)}, "no dim 'N' of unknown extent"),
+        ({"x.1": (1, 2)}, "'project' has no dim 'x.1' of unknown extent; did you mean 'x.0'"),
+        ({"y.0": (1, 2)}, "no dim 'y.0' of unknown extent"),
+        ({"M": (1, 2), "x.0": (3, 4)}, "'M' and 'x.0' are one dim, M"),
         ({"M": (0, 2)}, r"the range of dim M is \[0, 2\], expected its smallest"),
         ({"M": (5, 2)}, "expected its smallest and its largest extent"),
         ({"M": (1, 2.5)}, "expected its smallest and its largest extent"),
@@ -98,6 +101,7 @@ def test_a_range_from_few_rows_to_many_is_cut():
         return found
 
     assert ranges({"M": (1, 100)}) == [{"M": (1, 8)}, {"M": (9, 100)}]
+    assert ranges({"x.0": (1, 4)}) == [{"M": (1, 4)}]
     assert ranges({"M": [(1, 100)]}) == [{"M": (1, 100)}]
     assert ranges({"M": (np.int64(9), 100)}) == [{"M": (9, 100)}]
     assert ranges({"M": [(50, 60), (1, 7)]}) == [{"M": (1, 7)}, {"M": (50, 60)}]
