@@ -105,6 +105,16 @@ class DeviceLibrary(CudaLibrary):
         except Exception as error:  # CuPy's own, about this launch or about what ran before it
             raise DeviceError(f"'{function.entry}' cannot be launched: {one_sentence(str(error))}") from error
 
+    def load(self) -> None:
+        """Compile all kernels for the current device, for arrays in row-major order, and launch none.
+
+        Raises DeviceError and CudaCompilerError.
+        """
+        source = self.written()
+        for functions in source.kernels.values():
+            for function in functions:
+                self._kernel(source, function)
+
     def _kernel(self, source: CudaSource, function: CudaKernel) -> Any:
         key = source.text, function.entry, int(self._cupy.cuda.Device().id)
         found = self._kernels.get(key)

@@ -16,11 +16,12 @@ from bb.runtime.cuda_emulator import EmulatedModule
 
 def with_cupy(monkeypatch: pytest.MonkeyPatch, cupy: object) -> None:
     """Let the runtime import this for CuPy; or raise it, if it is an error."""
+    original = importlib.import_module
 
     def load(name: str) -> Any:
         if name == "cupy" and isinstance(cupy, Exception):
             raise cupy
-        return cupy if name == "cupy" else importlib.__import__(name)
+        return cupy if name == "cupy" else original(name)
 
     monkeypatch.setattr("bb.runtime.cuda_device.importlib.import_module", load)
 
@@ -34,7 +35,15 @@ class DeviceArray:
     shape = property(lambda self: self.host.shape)
     strides = property(lambda self: self.host.strides)
     dtype = property(lambda self: self.host.dtype)
-    data = property(lambda self: SimpleNamespace(ptr=self.host.__array_interface__["data"][0]))
+    nbytes = property(lambda self: self.host.nbytes)
+
+    @property
+    def data(self) -> Any:
+        def fill(value: int, size: int) -> None:
+            assert size == self.host.nbytes
+            self.host.reshape(-1).view(np.uint8)[:256] = value  # all of it would take long
+
+        return SimpleNamespace(ptr=self.host.__array_interface__["data"][0], memset_async=fill)
 
     def view(self, dtype: Any) -> DeviceArray:
         return DeviceArray(self.host.view(dtype), self.cupy)
@@ -72,6 +81,19 @@ class DeviceArray:
 
 class CompileException(Exception):
     """What CuPy raises where NVRTC refuses a source."""
+
+
+class Event:
+    """An event: of two in turn, the later is `cupy.pace` milliseconds after the earlier."""
+
+    def __init__(self, cupy: FakeCupy, *, disable_timing: bool = False):
+        self.cupy, self.recorded, self.done = cupy, 0, cupy.done
+
+    def record(self) -> None:
+        self.recorded = self.cupy.streams[-1].ptr
+
+    def synchronize(self) -> None:
+        self.done = True
 
 
 class Stream:
@@ -125,11 +147,15 @@ class RawKernel:
 
 class RawModule:
     def __init__(self, cupy: FakeCupy, code: str, options: Sequence[str]):
-        assert any(option.startswith("-I") for option in options)
-        self.cupy, self.module = cupy, EmulatedModule(code)
+        assert "-std=c++17" in options
+        assert "bb/cuda.cuh" not in code or any(option.startswith("-I") for option in options)
+        # The emulator has no clock, for which a kernel could wait.
+        self.cupy, self.module = cupy, None if "clock64" in code else EmulatedModule(code)
         cupy.modules += 1
 
-    def get_function(self, name: str) -> RawKernel:
+    def get_function(self, name: str) -> Any:
+        if self.module is None:
+            return lambda grid, block, arguments: self.cupy.log.append(f"{name}{arguments}")
         return RawKernel(self.cupy, self.module.get_function(name))
 
 
@@ -142,23 +168,45 @@ class FakeCupy:
         self.log: list[str] = []
         self.modules = 0
         self.streams = [Stream(self, 0)]
+        self.pace, self.done = 0.5, False
+        self.__version__ = "14.0.fake"
         self._memory: dict[int, tuple[int, weakref.ref[Any]]] = {}
         attributes = {
             "MaxSharedMemoryPerBlockOptin": shared,
             "MaxRegistersPerBlock": 65536,
             "MultiProcessorCount": 2,
+            "ClockRate": 1_000_000,
+            "MemoryClockRate": 1_000_000,
+            "GlobalMemoryBusWidth": 4096,
+            "L2CacheSize": 4096,
         }
-        device = SimpleNamespace(id=0, compute_capability=capability, attributes=attributes)
+        properties = {"name": b"Fake GPU"}
+        runtime = SimpleNamespace(
+            getDeviceCount=lambda: devices,
+            getDeviceProperties=lambda device: properties,
+            driverGetVersion=lambda: 13000,
+            runtimeGetVersion=lambda: 13000,
+        )
+        device = SimpleNamespace(
+            id=0,
+            compute_capability=capability,
+            attributes=attributes,
+            synchronize=lambda: self.streams[0].synchronize(),
+        )
         self.cuda = SimpleNamespace(
-            runtime=SimpleNamespace(getDeviceCount=lambda: devices),
+            runtime=runtime,
             Device=lambda: device,
-            Event=lambda disable_timing: SimpleNamespace(recorded=None),
+            Event=lambda **options: Event(self, **options),
+            get_elapsed_time=lambda start, end: self.pace,
             Stream=SimpleNamespace(from_external=lambda other: Stream(self, other.__cuda_stream__()[1])),
             compiler=SimpleNamespace(CompileException=CompileException),
             get_current_stream=lambda: self.streams[-1],
             UnownedMemory=lambda low, size, owner, device: (low, size, owner, device),
             MemoryPointer=lambda memory, offset: (memory, offset),
         )
+
+    def get_default_memory_pool(self) -> Any:
+        return SimpleNamespace(free_all_blocks=lambda: None)
 
     def RawModule(self, *, code: str, options: Sequence[str]) -> RawModule:
         return RawModule(self, code, options)

@@ -203,33 +203,3 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cupy, "empty", fail)
     with pytest.raises(bb.InputError, match=r"%probs of 'softmax_kernel1' does not fit into the GPU's"):
         softmax(given)
-
-
-def test_gpu_check_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    from bb.tools import gpu_check
-
-    with_cupy(monkeypatch, FakeCupy(devices=0))
-    assert gpu_check.main([]) == 0
-    assert "nothing to check: the target cuda needs an NVIDIA GPU" in capsys.readouterr().out
-
-
-def test_gpu_check_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch):
-    from bb.tools import gpu_check
-    from rich.console import Console
-
-    with_cupy(monkeypatch, FakeCupy())
-    monkeypatch.setattr(gpu_check, "TYPES", ("f32",))
-    assert gpu_check.check_examples(["softmax"], Console(), float("inf")) == []
-    monkeypatch.setattr(gpu_check, "BOUNDS", {"f32": 1e-12})
-    found = gpu_check.check_examples(["softmax"], Console(), float("inf"))
-    assert any("softmax in f32: @softmax is off by" in text for text in found)
-
-
-def test_programs_that_are_timed_compile():
-    from bb.runtime.cuda_library import CudaLibrary
-    from bb.runtime.lowered_program import CompileOptions
-    from bb.tools.gpu_check import CASES
-
-    for case in CASES[::5]:
-        library = CudaLibrary(bb.parse(case.text), CompileOptions(target="cuda"))
-        assert "bb::contract" in library.source, case.name
