@@ -150,11 +150,11 @@ def test_what_an_output_may_not_be(monkeypatch: pytest.MonkeyPatch):
         softmax(given, out=row)
 
 
-LOG = """/tmp/x/y.cu(9): error: identifier "three" is undefined
+LOG = """/somewhere/y.cu(9): error: identifier "three" is undefined
     int y = three;
             ^
 
-1 error detected in the compilation of "/tmp/x/y.cu".
+1 error detected in the compilation of "/somewhere/y.cu".
 """
 
 
