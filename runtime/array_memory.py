@@ -38,6 +38,16 @@ class ArrayMemory(Protocol):
         """The view of an argument. Raises InputError."""
         ...
 
+    def constant(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
+        """The view of an argument that is the same in every call, or of a copy of it where kernels can read
+        it. Raises InputError.
+        """
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until all is done that was launched in this session."""
+        ...
+
     def output(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         """The view of an array that takes a result. Raises InputError."""
         ...
@@ -79,6 +89,12 @@ class HostMemory:
 
     def input(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         return input_view(value, label, dtype, shape)
+
+    def constant(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
+        return input_view(value, label, dtype, shape)
+
+    def synchronize(self) -> None:
+        """Nothing to wait for: launches return when they are done."""
 
     def output(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         return output_view(value, label, dtype, shape)

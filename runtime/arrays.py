@@ -189,7 +189,7 @@ def output_view(value: object, label: str, dtype: np.dtype[Any], shape: Sequence
     view = input_view(value, label, dtype, shape)
     if not view.writable:
         raise InputError(f"{label} is read-only, expected an array that can be written to")
-    _refuse_shared_elements(view)
+    refuse_shared_elements(view)
     return view
 
 
@@ -200,7 +200,8 @@ def _with_type(value: object, dtype: np.dtype[Any]) -> object:
     return array.view(BFLOAT16) if array.dtype == np.dtype("V2") and dtype == BFLOAT16 else array
 
 
-def _refuse_shared_elements(view: ArrayView) -> None:
+def refuse_shared_elements(view: ArrayView) -> None:
+    """Raise InputError where elements of a view share memory, as those of a broadcast array do."""
     reach = 0
     steps = zip(view.strides, view.shape, strict=True)
     for step, extent in sorted((abs(stride), extent) for stride, extent in steps if extent > 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects.diagnostics import one_sentence
 from ..lowering.emit_cuda import CudaKernel, CudaSource
 from .arrays import ArrayView
 from .cached_compilation import tree_digest
+from .cuda_compile.diagnostics import compile_error
 from .cuda_emulator.native_files import device_directory
 from .cuda_library import CudaLibrary
 from .interpreter import InputError
@@ -23,6 +26,9 @@ OLDEST = (8, 0)
 """The compute capability that generated code needs."""
 STATIC_SHARED = 48 * 1024
 """Bytes of shared memory that a block has without asking for more."""
+
+_TEMPORARY = re.compile(r"^\S*\.cu(?=\(\d+\): )", re.MULTILINE)
+"""The file in which CuPy gives a source to NVRTC, in NVRTC's messages."""
 
 
 class DeviceError(InputError):
@@ -52,8 +58,8 @@ class DeviceLibrary(CudaLibrary):
 
     def __init__(self, program: ModuleOp, options: CompileOptions):
         self._cupy = cupy_module()
-        self._modules: dict[int, Any] = {}
-        self._kernels: dict[tuple[int, str], Any] = {}
+        self._modules: dict[str, Any] = {}
+        self._kernels: dict[tuple[str, str, int], Any] = {}
         self._lock = Lock()
         capability = str(self._cupy.cuda.Device().compute_capability)
         if (int(capability[:-1]), int(capability[-1])) < OLDEST:
@@ -86,22 +92,38 @@ class DeviceLibrary(CudaLibrary):
             attributes = self._cupy.cuda.Device().attributes
             blocks = min(tasks, 4 * int(attributes["MultiProcessorCount"]))
             try:
+                # Given back when this returns, to what is launched to the same stream after it.
                 memory = self._cupy.empty(max(16, blocks * scratch_bytes), np.uint8)
-            except self._cupy.cuda.memory.OutOfMemoryError as error:
+            except MemoryError as error:  # CuPy's own is one
                 raise DeviceError(
                     f"'{function.entry}' needs {binary_size(blocks * scratch_bytes)} of memory of its own, "
                     f"which the GPU does not have: {error}"
                 ) from error
             arguments += [memory, np.int64(scratch_bytes), np.int32(tasks)]
-        launched((blocks,), (function.threads,), tuple(arguments), shared_mem=function.shared_bytes)
+        try:
+            launched((blocks,), (function.threads,), tuple(arguments), shared_mem=function.shared_bytes)
+        except Exception as error:  # CuPy's own, about this launch or about what ran before it
+            raise DeviceError(f"'{function.entry}' cannot be launched: {one_sentence(str(error))}") from error
+
+    def load(self) -> None:
+        """Compile all kernels for the current device, for arrays in row-major order, and launch none.
+
+        Raises DeviceError and CudaCompilerError.
+        """
+        source = self.written()
+        for functions in source.kernels.values():
+            for function in functions:
+                self._kernel(source, function)
 
     def _kernel(self, source: CudaSource, function: CudaKernel) -> Any:
-        device = int(self._cupy.cuda.Device().id)
-        key = (hash((id(source), device)), function.entry)
-        with self._lock:
-            if key not in self._kernels:
-                self._kernels[key] = self._compiled(source, function)
-        return self._kernels[key]
+        key = source.text, function.entry, int(self._cupy.cuda.Device().id)
+        found = self._kernels.get(key)
+        if found is None:
+            with self._lock:
+                found = self._kernels.get(key)
+                if found is None:
+                    found = self._kernels[key] = self._compiled(source, function)
+        return found
 
     def _compiled(self, source: CudaSource, function: CudaKernel) -> Any:
         attributes = self._cupy.cuda.Device().attributes
@@ -112,18 +134,30 @@ class DeviceLibrary(CudaLibrary):
                 f"the GPU has {binary_size(most)} for a block: kernel-place-cuda{{shared-memory={most}}} "
                 f"makes do with that"
             )
-        if id(source) not in self._modules:
-            folder = device_directory()
-            # CuPy's cache knows a program by its text and options: the headers are part of both.
-            options = ("-std=c++17", f"-I{folder}", f"-DBB_HEADERS={tree_digest(folder)[:16]}")
-            self._modules[id(source)] = self._cupy.RawModule(code=source.text, options=options)
-        launched = self._modules[id(source)].get_function(function.entry)
-        if function.shared_bytes > STATIC_SHARED:
-            launched.max_dynamic_shared_size_bytes = function.shared_bytes
+        launched = self._loaded(source, function)
         registers = int(launched.num_regs) * function.threads
         if registers > int(attributes["MaxRegistersPerBlock"]):
             raise DeviceError(
                 f"'{function.entry}' needs {registers} registers for a block of {function.threads} threads, "
                 f"the GPU has {int(attributes['MaxRegistersPerBlock'])}"
             )
+        return launched
+
+    def _loaded(self, source: CudaSource, function: CudaKernel) -> Any:
+        """A function on the current device, with as much shared memory as it takes."""
+        if source.text not in self._modules:
+            folder = device_directory()
+            # CuPy's cache knows a program by its text and options: the headers are part of both.
+            options = ("-std=c++17", f"-I{folder}", f"-DBB_HEADERS={tree_digest(folder)[:16]}")
+            self._modules[source.text] = self._cupy.RawModule(code=source.text, options=options)
+        try:
+            launched = self._modules[source.text].get_function(function.entry)
+            if function.shared_bytes > STATIC_SHARED:
+                launched.max_dynamic_shared_size_bytes = function.shared_bytes
+        except self._cupy.cuda.compiler.CompileException as error:
+            name = f"{self.options.entry or 'program'}.cu"
+            log = _TEMPORARY.sub(name, str(error))
+            raise compile_error(log, name, self.arch, "NVRTC says nothing", "") from error
+        except Exception as error:  # CuPy's own, of the driver
+            raise DeviceError(f"'{function.entry}' cannot be loaded: {one_sentence(str(error))}") from error
         return launched

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -13,9 +13,9 @@ from xdsl.ir import Attribute, Operation
 from ..dialects import kernel
 from ..dialects.array import ReshapeOp, SliceOp, TransposeOp
 from .array_interpreter import Callback, evaluate_array_op, move_elements
-from .arrays import ArrayView, check_input, device_view
-from .cuda_device import cupy_module
-from .dlpack import GPU_DEVICES, DLPackArray
+from .arrays import ArrayView, check_input, device_view, input_view, refuse_shared_elements
+from .cuda_device import DeviceError, cupy_module
+from .dlpack import CPU_DEVICES, GPU_DEVICES, device_of
 from .interpreter import InputError
 from .scalar_semantics import BFLOAT16, Array, numpy_dtype
 
@@ -23,9 +23,9 @@ _RAW = np.dtype(np.uint16)
 """What the elements of bfloat16 arrays are to those who only move them."""
 
 
-def is_torch(value: object) -> bool:
-    """Whether something is a torch tensor; torch is not imported for it."""
-    return type(value).__module__.partition(".")[0] == "torch"
+def is_torch_on_gpu(value: object) -> bool:
+    """Whether something is a torch tensor on a GPU; torch is not imported for it."""
+    return type(value).__module__.partition(".")[0] == "torch" and bool(getattr(value, "is_cuda", False))
 
 
 class CudaMemory:
@@ -36,13 +36,37 @@ class CudaMemory:
 
     def session(self, values: Iterable[object]) -> AbstractContextManager[object]:
         """What a call runs in: the stream of the library that its arrays come from."""
-        tensor = next((value for value in values if is_torch(value)), None)
-        if tensor is None:
+        if not any(is_torch_on_gpu(value) for value in values):
             return nullcontext()
         import torch  # the caller has imported it  # pyright: ignore[reportMissingImports]
 
-        stream = cast(Any, torch).cuda.current_stream().cuda_stream
-        return cast("AbstractContextManager[object]", self._cupy.cuda.ExternalStream(stream))
+        return self._on(cast(Any, torch).cuda.current_stream())
+
+    @contextmanager
+    def _on(self, foreign: object) -> Generator[None]:
+        """Work on the stream of another library, between what CuPy's current stream has and will get to do.
+
+        Arrays of CuPy's may be among the arguments, and results are some.
+        """
+        cuda = self._cupy.cuda
+        outer, stream = cuda.get_current_stream(), cuda.Stream.from_external(foreign)
+        if stream.ptr == outer.ptr:
+            yield
+            return
+        # A stream that is captured as a graph must not wait for others.
+        apart = stream.is_capturing()
+        if not apart:
+            stream.wait_event(outer.record(cuda.Event(disable_timing=True)))
+        with stream:
+            yield
+        if not apart:
+            outer.wait_event(stream.record(cuda.Event(disable_timing=True)))
+
+    def synchronize(self) -> None:
+        try:
+            self._cupy.cuda.get_current_stream().synchronize()
+        except Exception as error:  # CuPy's own, of whatever was launched before
+            raise DeviceError(f"the GPU failed: {error}") from error
 
     def from_host(self, array: Array) -> Any:
         moved = self._cupy.asarray(_bits(array))
@@ -63,18 +87,27 @@ class CudaMemory:
             raise InputError(
                 f"{label} is of type '{type(value).__name__}', expected an array on the GPU with __dlpack__"
             )
-        device, index = cast(DLPackArray, value).__dlpack_device__()
-        if int(device) in GPU_DEVICES and int(index) != self._cupy.cuda.Device().id:
-            current = self._cupy.cuda.Device().id
-            raise InputError(f"{label} is on GPU {int(index)}, expected one on the current GPU, {current}")
+        device, index = device_of(value, label)
+        current = int(self._cupy.cuda.Device().id)
+        # Managed memory is everywhere, and some say it is on GPU 0.
+        if GPU_DEVICES.get(device) == "CUDA" and index != current:
+            raise InputError(f"{label} is on GPU {index}, expected one on the current GPU, {current}")
         stream = self._cupy.cuda.get_current_stream().ptr
         # DLPack's word for the default stream of the CUDA runtime is 1.
         return check_input(device_view(value, label, stream=stream or 1), label, dtype, shape)
+
+    def constant(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
+        on_host = isinstance(value, np.ndarray | np.generic)
+        if not on_host and not (hasattr(value, "__dlpack__") and device_of(value, label)[0] in CPU_DEVICES):
+            return self.input(value, label, dtype, shape)
+        view = input_view(cast(object, value), label, dtype, shape)
+        return self._view(self._copied_to_device(view.numpy(), label), label, dtype)
 
     def output(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         view = self.input(value, label, dtype, shape)
         if not view.writable:
             raise InputError(f"{label} is read-only, expected an array that can be written to")
+        refuse_shared_elements(view)
         return view
 
     def new(self, label: str, shape: Sequence[int], tensor: TensorType[Attribute]) -> ArrayView:
@@ -83,8 +116,8 @@ class CudaMemory:
         dtype = numpy_dtype(tensor.element_type, False)
         try:
             array = self._cupy.empty(tuple(shape), _raw(dtype))
-        except self._cupy.cuda.memory.OutOfMemoryError as error:
-            raise InputError(f"{label} does not fit into the GPU's memory: {error}") from error
+        except MemoryError as error:  # CuPy's own is one
+            raise DeviceError(f"{label} does not fit into the GPU's memory: {error}") from error
         return self._view(array, label, dtype)
 
     def evaluate(
@@ -97,7 +130,7 @@ class CudaMemory:
         # What is left on whole arrays is rare, and small: masks, tables, what a callback computes.
         found = evaluate_array_op(op, [self.to_host(view) for view in operands], callbacks=callbacks)
         return [
-            self._view(self._cupy.asarray(_bits(array)), label, array.dtype)
+            self._view(self._copied_to_device(array, label), label, array.dtype)
             for label, array in zip(labels, found, strict=True)
         ]
 
@@ -108,7 +141,8 @@ class CudaMemory:
     def array(self, view: ArrayView) -> Any:
         """A CuPy array on the memory of a view; of bfloat16, its bits."""
         low, high = view.byte_range
-        memory = self._cupy.cuda.UnownedMemory(low, high - low, view.owner)
+        device = int(self._cupy.cuda.Device().id)
+        memory = self._cupy.cuda.UnownedMemory(low, high - low, view.owner, device)
         pointer = self._cupy.cuda.MemoryPointer(memory, view.pointer - low)
         dtype = _raw(view.dtype)
         strides = tuple(stride * dtype.itemsize for stride in view.strides)
@@ -125,6 +159,12 @@ class CudaMemory:
 
     def assign(self, target: ArrayView, source: ArrayView) -> None:
         self.array(target)[...] = self.array(source)
+
+    def _copied_to_device(self, array: Array, label: str) -> Any:
+        try:
+            return self._cupy.asarray(_bits(array), order="C")
+        except MemoryError as error:
+            raise DeviceError(f"{label} does not fit into the GPU's memory: {error}") from error
 
     def _view(self, array: Any, label: str, dtype: np.dtype[Any]) -> ArrayView:
         own = array.view(dtype) if dtype == BFLOAT16 else array

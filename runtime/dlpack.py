@@ -112,6 +112,18 @@ class DLPackTensor:
     owner: object
 
 
+def device_of(value: object, label: str) -> tuple[int, int]:
+    """Type and number of the device that an array with `__dlpack__` is on.
+
+    Raises InputError, naming `label`, where it does not say so (a torch tensor without memory does not).
+    """
+    try:
+        device, index = cast(DLPackArray, value).__dlpack_device__()
+    except Exception as error:  # whatever the other library raises
+        raise InputError(f"{label} cannot be read by DLPack: {error}") from error
+    return int(device), int(index)
+
+
 def read_dlpack(value: DLPackArray, label: str, *, stream: int | None = None) -> DLPackTensor:
     """The tensor that an object offers by DLPack, in the memory that it has: the CPU's, or with a stream (its
     address, or DLPack's number for a default stream) a GPU's, ready for what is launched to that stream.
@@ -121,17 +133,15 @@ def read_dlpack(value: DLPackArray, label: str, *, stream: int | None = None) ->
     """
     devices, place = (CPU_DEVICES, "in the CPU's memory") if stream is None else (GPU_DEVICES, "on the GPU")
     options: dict[str, Any] = {} if stream is None else {"stream": stream}
+    device, _ = device_of(value, label)
+    if device not in devices:
+        name = _OTHER_DEVICES.get(device, f"DLPack device type {device}")
+        raise InputError(f"{label} is on another device ({name}), expected an array {place}")
     try:
-        device, _ = value.__dlpack_device__()
-        if device not in devices:
-            name = _OTHER_DEVICES.get(device, f"DLPack device type {int(device)}")
-            raise InputError(f"{label} is on another device ({name}), expected an array {place}")
         try:
             capsule = value.__dlpack__(max_version=(_MAJOR_VERSION, 0), **options)
         except TypeError:  # from before DLPack 1.0
             capsule = value.__dlpack__(**options)
-    except InputError:
-        raise
     except Exception as error:  # whatever the other library raises
         raise InputError(f"{label} cannot be read by DLPack: {error}") from error
     owner = (value, capsule)

@@ -58,16 +58,17 @@ class EmulatedLibrary(CudaLibrary):
             # Elements before the first one, which no pointer of the emulator's reaches: copied in order.
             numbers = _renumbered(arrays, given, numbers, copies)
         arguments: list[object] = [*given, *numbers]
+        first_output = len(arrays) - outputs
+        undefined = [index for index in range(first_output, len(arrays)) if arrays[index].owner is not None]
         blocks = tasks
         if function.scratch:
             blocks = min(tasks, BLOCKS)
-            arguments += [np.zeros(max(16, blocks * scratch_bytes), np.uint8), np.int64(scratch_bytes)]
-            arguments.append(np.int32(tasks))
-        first_output = len(arrays) - outputs
+            undefined.append(len(arguments))
+            arguments.append(np.empty(max(16, blocks * scratch_bytes), np.uint8))
+            arguments += [np.int64(scratch_bytes), np.int32(tasks)]
         module = self._module(source)
         emulated = module.get_function(function.entry)
         emulated.max_dynamic_shared_size_bytes = max(function.shared_bytes, 48 * 1024)
-        undefined = [index for index in range(first_output, len(arrays)) if arrays[index].owner is not None]
         cuda = self.options.cuda
         report = emulated.launch(
             (blocks,),

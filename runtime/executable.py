@@ -40,13 +40,14 @@ register_this_machine()
 
 
 class Executable:
-    """A function of a program, compiled for the CPU.
+    """A function of a program, compiled for a target.
 
     Call it with arrays, in the order of the arguments or by their names: numpy arrays, or anything on the CPU
     with `__dlpack__`. Any strides will do, without copies. It gives a numpy array, or a tuple where there is
-    not one result; `out` takes arrays to write to instead. Threads may share it. What only the layout of
-    the arrays decides is remembered for later calls, and so is up to 64 MiB of memory for intermediate arrays
-    (for each call at once). Pickling keeps the program, and compiles it again.
+    not one result; `out` takes arrays to write to instead. For the target `cuda` arrays are on the GPU, and
+    results CuPy's. Threads may share it. On a CPU, what only the layout of the arrays decides is remembered
+    for later calls, and so is up to 64 MiB of memory for intermediate arrays (for each call at once).
+    Pickling keeps the program, and compiles it again.
     """
 
     def __init__(
@@ -156,7 +157,8 @@ class Executable:
         What depends on them alone is computed now, once: weights folded into each other, reshaped, converted,
         and packed in the order in which contractions read them. The first time that arguments are bound which
         were not declared `constants` when the program was compiled, it is compiled once more, with them. The
-        arrays must not change afterwards. Raises InputError, and MemoryError.
+        arrays must not change afterwards. For a GPU they may lie in the CPU's memory: they are copied once.
+        Raises InputError, and MemoryError.
         """
         names = self.argument_names
         for name in constants:
@@ -166,7 +168,9 @@ class Executable:
                     f"'{self.function.sym_name.data}' has no argument '{name}'; there are: {known}"
                 )
         executable = self._with_constants(constants)
-        return Prepared(executable, executable._views(constants), thread_count(threads))
+        with executable.memory.session(constants.values()):
+            bound = executable._views(constants, constant=True)
+            return Prepared(executable, bound, thread_count(threads))
 
     def _with_constants(self, names: Collection[str]) -> Executable:
         """The same program, compiled with these arguments declared constant as well."""
@@ -194,8 +198,7 @@ class Executable:
         repeated = calls.call(arrays, out, threads)
         if repeated is not None:
             return repeated
-        if isinstance(self.library, CudaLibrary):
-            self.library.reports.clear()
+        self._forget_reports()
         with self.memory.session(arrays):
             inputs = self._views(given)
             outputs = self._outputs(out)
@@ -203,6 +206,10 @@ class Executable:
             results = call.run()
         calls.learn(arrays, out, list(inputs.values()), outputs, call.notes, self._plan.results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _forget_reports(self) -> None:
+        if isinstance(self.library, CudaLibrary):
+            self.library.reports.clear()
 
     def _given(
         self, arrays: Sequence[object], named: Mapping[str, object], names: Sequence[str] | None = None
@@ -226,14 +233,15 @@ class Executable:
             raise InputError(f"'{name}' needs arrays for {', '.join(missing)}")
         return {key: given[key] for key in names}
 
-    def _views(self, given: Mapping[str, object]) -> dict[SSAValue, ArrayView]:
+    def _views(self, given: Mapping[str, object], *, constant: bool = False) -> dict[SSAValue, ArrayView]:
+        read = self.memory.constant if constant else self.memory.input
         views: dict[SSAValue, ArrayView] = {}
         for key, argument in zip(self.argument_names, self.function.body.block.args, strict=True):
             if key in given:
                 tensor = _tensor(argument.type)
                 dtype = numpy_dtype(tensor.element_type, False)
                 label = f"argument %{key} of '{self.function.sym_name.data}'"
-                views[argument] = self.memory.input(given[key], label, dtype, tensor.get_shape())
+                views[argument] = read(given[key], label, dtype, tensor.get_shape())
         return views
 
     def _outputs(self, out: object) -> list[ArrayView] | None:
@@ -263,7 +271,10 @@ class Prepared:
         self._bound = dict(bound)
         arguments = zip(executable.argument_names, executable.function.body.block.args, strict=True)
         self._names = [name for name, argument in arguments if argument not in bound]
+        executable._forget_reports()  # pyright: ignore[reportPrivateUsage]
         self._known = _Call(executable, self._bound, None, {}, threads).constants()
+        # Calls may come from other threads, and on a GPU to other streams.
+        executable.memory.synchronize()
         self._calls = CallPlans(self._bound, self._known)
 
     def __call__(

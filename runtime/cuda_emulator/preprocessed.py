@@ -75,7 +75,7 @@ def read_preprocessed(text: str, system: Sequence[Path]) -> PreprocessedSource:
     pieces: list[str] = []
     done = 0
     scopes: list[str] = []
-    for part in _user_parts(text, system):
+    for part in user_parts(text, system):
         body = text[part.begin : part.end]
         _scan(body, part, scopes, kernels, assembly)
         pieces.append(text[done : part.begin])
@@ -85,7 +85,8 @@ def read_preprocessed(text: str, system: Sequence[Path]) -> PreprocessedSource:
     return PreprocessedSource(tuple(kernels), tuple(assembly), "".join(pieces))
 
 
-def _user_parts(text: str, system: Sequence[Path]) -> Iterator[Part]:
+def user_parts(text: str, system: Sequence[Path]) -> Iterator[Part]:
+    """The runs of a preprocessed text that stand in the user's own files, in order."""
     folders = tuple(f"{folder}/" for folder in system)
     markers = list(_LINE_MARKER.finditer(text))
     for index, marker in enumerate(markers):

@@ -12,6 +12,7 @@ from ..compile_progress import Progress, ticking
 from ..host_compiler import HostCompiler, find_compiler
 from .errors import EmulatorBuildError
 from .findings import SourceLocation
+from .kernel_names import rename_kernels
 from .native_files import cuda_directory, device_directory, hooks_directory
 from .options import CompileOptions
 from .preprocessed import PreprocessedSource, read_preprocessed
@@ -71,7 +72,7 @@ def build_source_program(
         step.run([*flags, "-x", "c++", "-E", KERNEL_FILE, "-o", "kernel.ii"])
         text = (step.scratch / "kernel.ii").read_text(encoding="utf-8", errors="replace")
         system = (hooks_directory(), cuda_directory(), device_directory())
-        source = read_preprocessed(text, system)
+        source = rename_kernels(read_preprocessed(text, system), system)
         _refuse_assembly(source, file_names)
         table = _table(source, name_expressions)
         (step.scratch / "kernel.ii").write_text(source.text + table, encoding="utf-8", newline="\n")

@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
+import ctypes
+import importlib
+import weakref
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from bb.runtime.cuda_emulator import EmulatedModule
+
+
+def with_cupy(monkeypatch: pytest.MonkeyPatch, cupy: object) -> None:
+    """Let the runtime import this for CuPy; or raise it, if it is an error."""
+    original = importlib.import_module
+
+    def load(name: str) -> Any:
+        if name == "cupy" and isinstance(cupy, Exception):
+            raise cupy
+        return cupy if name == "cupy" else original(name)
+
+    monkeypatch.setattr("bb.runtime.cuda_device.importlib.import_module", load)
 
 
 class DeviceArray:
     """An array that only says where it is."""
 
-    def __init__(self, host: Any):
-        self.host = host
+    def __init__(self, host: Any, cupy: FakeCupy):
+        self.host, self.cupy = host, cupy
 
     shape = property(lambda self: self.host.shape)
     strides = property(lambda self: self.host.strides)
     dtype = property(lambda self: self.host.dtype)
-    data = property(lambda self: SimpleNamespace(ptr=self.host.__array_interface__["data"][0]))
+    nbytes = property(lambda self: self.host.nbytes)
+
+    @property
+    def data(self) -> Any:
+        def fill(value: int, size: int) -> None:
+            assert size == self.host.nbytes
+            self.host.reshape(-1).view(np.uint8)[:256] = value  # all of it would take long
+
+        return SimpleNamespace(ptr=self.host.__array_interface__["data"][0], memset_async=fill)
 
     def view(self, dtype: Any) -> DeviceArray:
-        return DeviceArray(self.host.view(dtype))
+        return DeviceArray(self.host.view(dtype), self.cupy)
 
     def copy(self) -> DeviceArray:
-        return DeviceArray(self.host.copy())
+        return self.cupy.asarray(self.host)
 
     def reshape(self, shape: Any) -> DeviceArray:
-        return DeviceArray(self.host.reshape(shape))
+        return DeviceArray(self.host.reshape(shape), self.cupy)
 
     def transpose(self, axes: Any) -> DeviceArray:
-        return DeviceArray(self.host.transpose(axes))
+        return DeviceArray(self.host.transpose(axes), self.cupy)
 
     def __getitem__(self, key: Any) -> DeviceArray:
-        return DeviceArray(self.host[key])
+        return DeviceArray(self.host[key], self.cupy)
 
     def __setitem__(self, key: Any, value: DeviceArray) -> None:
         self.host[key] = value.host
@@ -44,8 +67,60 @@ class DeviceArray:
         return 2, 0
 
     def __dlpack__(self, *, stream: int, max_version: Any = None) -> object:
-        assert stream == 1, "the default stream"
-        return self.host.__dlpack__()
+        assert stream == (self.cupy.streams[-1].ptr or 1), "1 is the default stream"
+        if self.host.dtype.kind != "V":
+            return self.host.__dlpack__()
+        capsule = self.host.view(np.uint16).__dlpack__()  # numpy has no word for bfloat16, DLPack has
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        type_code = pointer(capsule, b"dltensor") + 20
+        assert ctypes.c_uint8.from_address(type_code).value == 1
+        ctypes.c_uint8.from_address(type_code).value = 4
+        return capsule
+
+
+class CompileException(Exception):
+    """What CuPy raises where NVRTC refuses a source."""
+
+
+class Event:
+    """An event: of two in turn, the later is `cupy.pace` milliseconds after the earlier."""
+
+    def __init__(self, cupy: FakeCupy, *, disable_timing: bool = False):
+        self.cupy, self.recorded, self.done = cupy, 0, cupy.done
+
+    def record(self) -> None:
+        self.recorded = self.cupy.streams[-1].ptr
+
+    def synchronize(self) -> None:
+        self.done = True
+
+
+class Stream:
+    """A stream: what it was told to do is written down."""
+
+    def __init__(self, cupy: FakeCupy, ptr: int):
+        self.cupy, self.ptr = cupy, ptr
+
+    def record(self, event: Any) -> Any:
+        event.recorded = self.ptr
+        return event
+
+    def wait_event(self, event: Any) -> None:
+        self.cupy.log.append(f"{self.ptr} waits for {event.recorded}")
+
+    def is_capturing(self) -> bool:
+        return False
+
+    def synchronize(self) -> None:
+        self.cupy.log.append(f"synchronize {self.ptr}")
+
+    def __enter__(self) -> Stream:
+        self.cupy.streams.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.cupy.streams.pop()
 
 
 class RawKernel:
@@ -67,15 +142,20 @@ class RawKernel:
         report = self.kernel.launch(grid, block, arguments, shared_mem)
         assert report.ok, report.findings
         self.cupy.launches.append((grid, block, shared_mem))
+        self.cupy.log.append(f"launch to {self.cupy.streams[-1].ptr}")
 
 
 class RawModule:
     def __init__(self, cupy: FakeCupy, code: str, options: Sequence[str]):
-        assert any(option.startswith("-I") for option in options)
-        self.cupy, self.module = cupy, EmulatedModule(code)
+        assert "-std=c++17" in options
+        assert "bb/cuda.cuh" not in code or any(option.startswith("-I") for option in options)
+        # The emulator has no clock, for which a kernel could wait.
+        self.cupy, self.module = cupy, None if "clock64" in code else EmulatedModule(code)
         cupy.modules += 1
 
-    def get_function(self, name: str) -> RawKernel:
+    def get_function(self, name: str) -> Any:
+        if self.module is None:
+            return lambda grid, block, arguments: self.cupy.log.append(f"{name}{arguments}")
         return RawKernel(self.cupy, self.module.get_function(name))
 
 
@@ -85,59 +165,91 @@ class FakeCupy:
     def __init__(self, devices: int = 1, shared: int = 166912, registers: int = 32, capability: str = "80"):
         self.registers = registers
         self.launches: list[Any] = []
+        self.log: list[str] = []
         self.modules = 0
-        self._memory: dict[int, Any] = {}
+        self.streams = [Stream(self, 0)]
+        self.pace, self.done = 0.5, False
+        self.__version__ = "14.0.fake"
+        self._memory: dict[int, tuple[int, weakref.ref[Any]]] = {}
         attributes = {
             "MaxSharedMemoryPerBlockOptin": shared,
             "MaxRegistersPerBlock": 65536,
             "MultiProcessorCount": 2,
+            "ClockRate": 1_000_000,
+            "MemoryClockRate": 1_000_000,
+            "GlobalMemoryBusWidth": 4096,
+            "L2CacheSize": 4096,
         }
-        device = SimpleNamespace(id=0, compute_capability=capability, attributes=attributes)
+        properties = {"name": b"Fake GPU"}
+        runtime = SimpleNamespace(
+            getDeviceCount=lambda: devices,
+            getDeviceProperties=lambda device: properties,
+            driverGetVersion=lambda: 13000,
+            runtimeGetVersion=lambda: 13000,
+        )
+        device = SimpleNamespace(
+            id=0,
+            compute_capability=capability,
+            attributes=attributes,
+            synchronize=lambda: self.streams[0].synchronize(),
+        )
         self.cuda = SimpleNamespace(
-            runtime=SimpleNamespace(getDeviceCount=lambda: devices),
+            runtime=runtime,
             Device=lambda: device,
-            get_current_stream=lambda: SimpleNamespace(ptr=0),
-            ExternalStream=self._external,
-            memory=SimpleNamespace(OutOfMemoryError=MemoryError),
-            UnownedMemory=lambda low, size, owner: (low, size, owner),
+            Event=lambda **options: Event(self, **options),
+            get_elapsed_time=lambda start, end: self.pace,
+            Stream=SimpleNamespace(from_external=lambda other: Stream(self, other.__cuda_stream__()[1])),
+            compiler=SimpleNamespace(CompileException=CompileException),
+            get_current_stream=lambda: self.streams[-1],
+            UnownedMemory=lambda low, size, owner, device: (low, size, owner, device),
             MemoryPointer=lambda memory, offset: (memory, offset),
         )
 
-    def _external(self, stream: int) -> AbstractContextManager[object]:
-        return nullcontext()
+    def get_default_memory_pool(self) -> Any:
+        return SimpleNamespace(free_all_blocks=lambda: None)
 
     def RawModule(self, *, code: str, options: Sequence[str]) -> RawModule:
         return RawModule(self, code, options)
 
-    def asarray(self, host: Any) -> DeviceArray:
-        return DeviceArray(self._kept(np.array(host, order="C")))
+    def asarray(self, host: Any, order: str = "K") -> DeviceArray:
+        own = self._allocated(np.shape(host), np.asarray(host).dtype)
+        own[...] = host
+        return DeviceArray(own, self)
 
     def asnumpy(self, array: DeviceArray) -> Any:
         return array.host.copy()
 
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
-        return DeviceArray(self._kept(np.full(shape, 77, dtype)))
+        own = self._allocated(shape, np.dtype(dtype))
+        own.view(np.uint8)[...] = 77
+        return DeviceArray(own, self)
 
     def ndarray(self, shape: Any, dtype: Any, pointer: Any, strides: Any) -> DeviceArray:
-        (low, _, _), offset = pointer
-        base = self.at(low + offset)
-        flat = np.ndarray(
-            (len(base) - 0,), np.uint8, buffer=base.data
-        )  # the rest of the allocation, from the pointer on
-        return DeviceArray(np.ndarray(shape, dtype, buffer=flat.data, strides=strides))
+        (low, _, owner, _), offset = pointer
+        assert owner is not None
+        flat = self.at(low + offset)
+        return DeviceArray(np.ndarray(shape, dtype, buffer=flat.data, strides=strides), self)
 
-    def _kept(self, array: Any) -> Any:
-        # Aligned as a device's allocations are.
-        raw = np.empty(array.nbytes + 256, np.uint8)
-        start = -raw.__array_interface__["data"][0] % 256
-        own = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-        own[...] = array
-        self._memory[own.__array_interface__["data"][0]] = own
-        return own
+    def _allocated(self, shape: Any, dtype: np.dtype[Any]) -> Any:
+        """Memory of its own, aligned as a device's allocations are."""
+        count = int(np.prod(shape)) * dtype.itemsize
+        raw = np.empty(count + 256, np.uint8)
+        address = raw.__array_interface__["data"][0]
+        start = -address % 256
+        self._memory[address + start] = count, weakref.ref(raw)
+        # numpy keeps what owns memory alive for each view of it, and nothing between.
+        return raw[start : start + count].view(dtype).reshape(shape)
+
+    @property
+    def allocations(self) -> list[int]:
+        """The sizes in bytes of what is alive."""
+        return [count for count, raw in self._memory.values() if raw() is not None]
 
     def at(self, address: int) -> Any:
         """The bytes of an allocation from an address on."""
-        for start, array in self._memory.items():
-            if start <= address < start + max(1, array.nbytes):
-                return array.reshape(-1).view(np.uint8)[address - start :]
+        for start, (count, raw) in self._memory.items():
+            own = raw()
+            if own is not None and start <= address < start + max(1, count):
+                first = start - own.__array_interface__["data"][0]
+                return own[first + address - start : first + count]
         raise AssertionError(f"{address:#x} is nowhere on the device")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import bb
 import numpy as np
 import pytest
-from fake_cupy import DeviceArray, FakeCupy
+from bb.runtime.cuda_compile import CudaCompilerError
+from fake_cupy import CompileException, DeviceArray, FakeCupy, RawKernel, RawModule, Stream, with_cupy
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOFTMAX = EXAMPLES / "softmax.mlir"
@@ -20,15 +22,6 @@ func.func @narrow(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> tensor<8x32xf3
   func.return %out : tensor<8x32xf32>
 }
 """
-
-
-def with_cupy(monkeypatch: pytest.MonkeyPatch, cupy: object) -> None:
-    def load(name: str) -> Any:
-        if name == "cupy" and isinstance(cupy, Exception):
-            raise cupy
-        return cupy if name == "cupy" else importlib.__import__(name)
-
-    monkeypatch.setattr("bb.runtime.cuda_device.importlib.import_module", load)
 
 
 @pytest.mark.parametrize(
@@ -102,31 +95,111 @@ def test_too_little_of_something(cupy: FakeCupy, message: str, monkeypatch: pyte
         narrow(cupy.empty((8, 64), np.float32), cupy.empty((64, 64), np.float32))
 
 
-def test_gpu_check_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    from bb.tools import gpu_check
+class TorchTensor:
+    """As much of a torch tensor as tells one, on a device array."""
 
-    with_cupy(monkeypatch, FakeCupy(devices=0))
-    assert gpu_check.main([]) == 0
-    assert "nothing to check: the target cuda needs an NVIDIA GPU" in capsys.readouterr().out
+    __module__ = "torch"
 
+    def __init__(self, array: Any, device: tuple[int, int] = (2, 0)):
+        self.array, self.device, self.is_cuda = array, device, device[0] == 2
 
-def test_gpu_check_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch):
-    from bb.tools import gpu_check
-    from rich.console import Console
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
 
-    with_cupy(monkeypatch, FakeCupy())
-    monkeypatch.setattr(gpu_check, "TYPES", ("f32",))
-    assert gpu_check.check_examples(["softmax"], Console(), float("inf")) == []
-    monkeypatch.setattr(gpu_check, "BOUNDS", {"f32": 1e-12})
-    found = gpu_check.check_examples(["softmax"], Console(), float("inf"))
-    assert any("softmax in f32: @softmax is off by" in text for text in found)
+    def __dlpack__(self, **options: Any) -> object:
+        return self.array.__dlpack__(**options)
 
 
-def test_programs_that_are_timed_compile():
-    from bb.runtime.cuda_library import CudaLibrary
-    from bb.runtime.lowered_program import CompileOptions
-    from bb.tools.gpu_check import CASES
+def test_work_goes_to_the_stream_of_torch(monkeypatch: pytest.MonkeyPatch):
+    """Between what CuPy's own stream did before, and what it will do with the result."""
+    cupy = FakeCupy()
+    with_cupy(monkeypatch, cupy)
+    stream = SimpleNamespace(__cuda_stream__=lambda: (0, 7))
+    torch = SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda: stream))
+    monkeypatch.setitem(sys.modules, "torch", cast(Any, torch))
+    softmax = bb.compile(SOFTMAX, target="cuda")
+    x = np.random.default_rng(0).standard_normal((150, 96)).astype(np.float32)
+    given = TorchTensor(cupy.asarray(x))
+    result = softmax(given)
+    assert cupy.log == ["7 waits for 0", "launch to 7", "0 waits for 7"]
+    softmax(given, out=result)
+    stream.__cuda_stream__ = lambda: (0, 0)
+    cupy.log.clear()
+    assert np.array_equal(softmax(given).host, result.host)
+    assert cupy.log == ["launch to 0"]
+    with pytest.raises(
+        bb.InputError, match=r"%x of 'softmax' is on GPU 1, expected one on the current GPU, 0"
+    ):
+        softmax(TorchTensor(given.array, (2, 1)))
+    with pytest.raises(
+        bb.InputError, match=r"%x of 'softmax' is on another device \(CPU\), expected an array on"
+    ):
+        softmax(TorchTensor(given.array, (1, 0)))
 
-    for case in CASES[::5]:
-        library = CudaLibrary(bb.parse(case.text), CompileOptions(target="cuda"))
-        assert "bb::contract" in library.source, case.name
+
+def test_what_an_output_may_not_be(monkeypatch: pytest.MonkeyPatch):
+    cupy = FakeCupy()
+    with_cupy(monkeypatch, cupy)
+    softmax = bb.compile(SOFTMAX, target="cuda")
+    given = cupy.empty((150, 96), np.float32)
+    with pytest.raises(bb.InputError, match="result 0 of 'softmax' shares memory with argument %x"):
+        softmax(given, out=given)
+    row = cupy.empty((1, 96), np.float32)
+    row.host = np.lib.stride_tricks.as_strided(row.host, (150, 96), (0, 4))
+    with pytest.raises(bb.InputError, match="elements of result 0 of 'softmax' share memory"):
+        softmax(given, out=row)
+
+
+LOG = """/somewhere/y.cu(9): error: identifier "three" is undefined
+    int y = three;
+            ^
+
+1 error detected in the compilation of "/somewhere/y.cu".
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "message"),
+    [
+        (
+            "get_function",
+            CompileException(LOG),
+            r'^program\.cu:9:11: error: identifier "three" is undefined \(for sm_80\)',
+        ),
+        (
+            "get_function",
+            RuntimeError("CUDA_ERROR_X:\n no"),
+            "'bbk_softmax_kernel1' cannot be loaded: CUDA_ERROR_X",
+        ),
+        ("__call__", RuntimeError("CUDA_ERROR_Y"), "'bbk_softmax_kernel1' cannot be launched: CUDA_ERROR_Y"),
+        ("synchronize", RuntimeError("CUDA_ERROR_Z"), "the GPU failed: CUDA_ERROR_Z"),
+    ],
+)
+def test_what_the_device_refuses(where: str, error: Exception, message: str, monkeypatch: pytest.MonkeyPatch):
+    """CuPy's errors come out as sentences: no source, no driver, no device is taken to be right."""
+    cupy = FakeCupy()
+    with_cupy(monkeypatch, cupy)
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    owner = {"get_function": RawModule, "__call__": RawKernel, "synchronize": Stream}[where]
+    monkeypatch.setattr(owner, where, fail)
+    softmax = bb.compile(SOFTMAX, target="cuda")
+    with pytest.raises((bb.InputError, CudaCompilerError), match=message) as raised:
+        softmax.prepare(x=cupy.empty((150, 96), np.float32))
+    assert "\n" not in str(raised.value)
+
+
+def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
+    cupy = FakeCupy()
+    with_cupy(monkeypatch, cupy)
+    softmax = bb.compile(SOFTMAX, target="cuda")
+    given = cupy.empty((150, 96), np.float32)
+
+    def fail(shape: object, dtype: object) -> None:
+        raise MemoryError("Out of memory allocating 57,600 bytes")
+
+    monkeypatch.setattr(cupy, "empty", fail)
+    with pytest.raises(bb.InputError, match=r"%probs of 'softmax_kernel1' does not fit into the GPU's"):
+        softmax(given)

@@ -35,6 +35,11 @@ KERNEL(ones, 1)
 #if 0
 KERNEL(absent, 2)
 #endif
+// Functions of the C library, which a GPU does not have.
+struct Halves { int v; __device__ int div(int by) const { return v / by; } };
+extern "C" __global__ void div(int* x);
+extern "C" __global__ void div(int* x) { x[0] = Halves{x[0]}.div(2); }
+namespace inner { extern "C" __global__ void remove(int* x) { x[1] = 9; } }
 extern "C" { __global__ void dynamic(float* x) {
   extern __shared__ float a[];
   extern __shared__ int b[];
@@ -123,6 +128,10 @@ def test_cupys_calling_convention(scale: EmulatedModule) -> None:
     scale.get_function("deepest")((1,), (1,), (numbers,))
     scale.get_function("ones")((1,), (4,), (numbers,))
     assert numbers.tolist() == [1, 1, 1, 1, 8, 10, 12, 14]
+    numbers[0] = 24
+    scale.get_function("div")((1,), (1,), (numbers,))
+    scale.get_function("remove")((1,), (1,), (numbers,))
+    assert numbers.tolist()[:3] == [12, 9, 1]
     swapped = np.arange(32, dtype=np.float32)
     scale.get_function("dynamic")((1,), (32,), (swapped,), shared_mem=128)
     assert swapped.tolist() == [i ^ 1 for i in range(32)]
