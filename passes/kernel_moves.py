@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects import block, kernel
 from ..dialects.diagnostics import OpError
-from .kernel_place_cuda.options import GROUP_ATTRIBUTE, STAGES_ATTRIBUTE, THREADS_ATTRIBUTE, integer
+from .kernel_place_cuda.options import ASYNC_ATTRIBUTE, GROUP_ATTRIBUTE, THREADS_ATTRIBUTE, integer
 from .symbolic import ZERO, Polynomial, Symbol
 from .traffic import item_bytes, known_values
 
@@ -178,11 +178,11 @@ def _fetches_whole_blocks(op: Operation, dim: str) -> bool:
     """Whether a load brings all of the last block that a loop visits: copies of 16 bytes are not cut where
     elements along them are not needed.
     """
-    if not isinstance(op, kernel.LoadOp) or not isinstance(op.target.owner, kernel.TileOp):
+    if not isinstance(op, kernel.LoadOp) or ASYNC_ATTRIBUTE not in op.attributes:
         return False
     tile = op.target.type
     assert isinstance(tile, kernel.TileType)
-    return STAGES_ATTRIBUTE in op.target.owner.attributes and tile.lane_dim == dim
+    return tile.lane_dim == dim
 
 
 def _copies(op: Operation, cursor: kernel.CursorOp) -> int:

@@ -25,11 +25,12 @@ from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
 from .fragments import Fragments, Rows
 from .geometry import Array, Dim, Size, Window, dims_of, name_dims, product_text, tile_type, window_of
+from .layouts import Layout
 from .memory import Memory, is_async, is_fetched_ahead
 from .names import cuda_names
 from .row_pieces import RowPieces, access_width, computes_in_16_bits
 from .scalars import storage_type
-from .staging import fetch_lines, window_vector
+from .staging import fetch_lines, fetch_vector_lines, window_vector
 from .statements import Statements, SwizzledTile
 
 THREADS_IN_REGISTERS = 256
@@ -59,8 +60,8 @@ class CudaKernel:
     dims: Mapping[str, block.DimAttr]
     scratch: tuple[Size, ...]
     """What a block takes in global memory for itself; with any, blocks run several iterations each."""
-    passes_strides: bool
-    """Whether the strides of arrays are arguments; else arrays lie in row-major order, without gaps."""
+    layouts: tuple[Layout, ...]
+    """How each array lies in memory: what strides are arguments."""
 
     def tasks(self, extents: Mapping[str, int]) -> int:
         """How many iterations there are."""
@@ -89,7 +90,8 @@ class KernelEmitter:
     function: kernel.FuncOp
     parallel: kernel.ParallelOp
     part: int = 0
-    dense: bool = True
+    layouts: tuple[Layout, ...] = ()
+    """How each array lies in memory; without any, all in row-major order."""
     names: Names = field(default_factory=cuda_names)
     dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
@@ -125,7 +127,7 @@ class KernelEmitter:
             self.parallel.dim_names,
             self._declared,
             tuple(self.memory.scratch),
-            not self.dense,
+            self.layouts,
         )
 
     @property
@@ -225,12 +227,14 @@ class KernelEmitter:
             name = self.names.claim(argument.name_hint or "array", *suffixes)
             const = "const " if number < first_output else ""
             pointers.append(f"{const}{storage_type(type.element_type)}* __restrict__ {name}")
-            if self.dense:
+            layout = self.layouts[number] if self.layouts else Layout.Dense
+            if layout is Layout.Dense:
                 own = self._dense_strides(argument, type)
             else:
-                own = [f"{name}{suffix}" for suffix in suffixes]
+                own = [f"{name}{suffix}" for suffix in suffixes[: layout.strides_passed(rank)]]
                 strides += [f"long long {stride}" for stride in own]
-            self.arrays[argument] = Array(name, tuple(own))
+                own += ["1"] * (rank - len(own))
+            self.arrays[argument] = Array(name, tuple(own), layout is Layout.Rows)
         extents = [f"int {dim.extent}" for dim in self.dims.values() if not dim.is_static]
         return [*pointers, *strides, *extents]
 
@@ -376,7 +380,7 @@ class KernelEmitter:
                 if is_fetched_ahead(op):
                     return []
                 self.under_way = True
-                name = self.memory.staged[op.target].name
+                name = self.memory.tiles[op.target].pointer
                 return [f"// fetch {name}", *self._fetch(op, name), "bb::cp_async_commit();"]
             case _:
                 if self.fragments is not None and self.fragments.concerns(op):
@@ -387,7 +391,9 @@ class KernelEmitter:
         """Copy the block at hand to a stage."""
         cursor = op.source.owner
         assert isinstance(cursor, kernel.CursorOp)
-        staged = self.memory.staged[op.target]
+        staged = self.memory.staged.get(op.target)
+        if staged is None:
+            return fetch_vector_lines(op, to, self.arrays[cursor.array], self.dims)
         return fetch_lines(op, staged, to, self.arrays[cursor.array], self.dims, self.ends, self.threads)
 
     def _for(self, op: kernel.ForOp) -> list[str]:
@@ -431,7 +437,9 @@ class KernelEmitter:
         copies: list[str] = []
         for load in loads:
             assert isinstance(load, kernel.LoadOp)
-            copies += self._fetch(load, f"{self.memory.staged[load.target].name}[to]")
+            staged = self.memory.staged.get(load.target)
+            to = self.memory.vector_stage(load.target, "to") if staged is None else f"{staged.name}[to]"
+            copies += self._fetch(load, to)
         where = dim.position(end)[:1]
         used = any(dim.start in line for line in copies)
         start = [f"const int {dim.start} = {count} * {dim.size};"] if where and used else []
@@ -444,10 +452,15 @@ class KernelEmitter:
             lines += [f"if ({number} < {trips}) {fetch}({number}, {number});", "bb::cp_async_commit();"]
         under_way = self.under_way
         self.under_way = False
+        vectors: list[str] = []
         for load in loads:
             tile = load.operands[0]
+            staged = self.memory.staged.get(tile)
+            if staged is None:
+                pointer = self.memory.tiles[tile].pointer
+                vectors.append(f"auto* const {pointer} = {self.memory.vector_stage(tile, stage)};")
+                continue
             self.fragments.stages[tile] = stage
-            staged = self.memory.staged[tile]
             self.memory.tiles[tile] = SwizzledTile(f"{staged.name}[{stage}]", "", staged.type)
         inner = [
             f"bb::cp_async_wait<{stages - 2}>();",
@@ -456,6 +469,7 @@ class KernelEmitter:
             f"{fetch}({count} + {stages - 1}, ({stage} + {stages - 1}) % {stages});",
             "bb::cp_async_commit();",
             *dim.position(end),
+            *vectors,
             *self._body(op.body.block.ops),
         ]
         self.under_way |= under_way

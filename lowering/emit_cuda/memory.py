@@ -11,7 +11,7 @@ from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Space
-from ...passes.kernel_place_cuda.general import lane_padding, tile_bytes, tile_shape
+from ...passes.kernel_place_cuda.general import lane_padding, stage_bytes, tile_bytes, tile_shape
 from ...passes.kernel_place_cuda.options import (
     ASYNC_ATTRIBUTE,
     OFFSET_ATTRIBUTE,
@@ -82,7 +82,7 @@ class Memory:
     def _tile(self, op: kernel.TileOp) -> list[str]:
         type = tile_type(op.result)
         what = f"[{', '.join(comment_text(dim) for dim in type.dims)}]"
-        name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile")
+        name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile", "_stages")
         if type.space.data is Space.Register:
             columns = self._padded(type.dims[1]) if len(type.dims) == 2 else 0
             held = self.held[op.result] = Held(name, type, columns, self.rows[type.dims[0]])
@@ -107,14 +107,16 @@ class Memory:
             offset, size = integer(op, OFFSET_ATTRIBUTE), tile_bytes(op.result, self.declared)
             if offset is None or size is None:
                 raise OpError(op, "is in shared memory, but has no offset there or no known size")
-            self._takes(offset, size)
+            self._takes(offset, self._shared_bytes(op.result))
             where = f"bb_shared + {offset}"
         else:
             where = f"own_scratch + {self._far(name, Size((*lengths, width)), lines)}"
             what += ", in global memory"
         element = storage_type(type.element_type)
-        lines.append(f"{element}* const {name} = ({element}*)({where});  // {what}")
         self.tiles[op.result] = Tile(name, stride, type)
+        if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
+            name, what = f"{name}_stages", f"{what}, {stages} stages"
+        lines.append(f"{element}* const {name} = ({element}*)({where});  // {what}")
         return lines
 
     def _swizzled(self, op: kernel.TileOp, type: kernel.TileType, name: str) -> list[str]:
@@ -134,6 +136,16 @@ class Memory:
         length = block_length(dim, self.declared)
         assert isinstance(length, int)
         return padded(length)
+
+    def vector_stage(self, tile: SSAValue, stage: str) -> str:
+        """Where the vector of a stage begins, of a vector that is fetched ahead."""
+        length = stage_bytes(tile, self.declared) // element_bytes(tile_type(tile).element_type)
+        return f"{self.tiles[tile].pointer}_stages + {stage} * {length}"
+
+    def _shared_bytes(self, tile: SSAValue) -> int:
+        """The bytes of a tile that is not swizzled, in all its stages."""
+        stages = integer(tile.owner, STAGES_ATTRIBUTE) if isinstance(tile.owner, Operation) else None
+        return stage_bytes(tile, self.declared) * (stages or 1)
 
     def _staged_bytes(self, tile: SSAValue) -> int:
         width = element_bytes(tile_type(tile).element_type)
@@ -199,7 +211,7 @@ class Memory:
             return (value, 0, 1)
         if value in self.staged:
             return ("shared", offset, offset + self._staged_bytes(value))
-        return ("shared", offset, offset + (tile_bytes(value, self.declared) or 0))
+        return ("shared", offset, offset + self._shared_bytes(value))
 
 
 def is_async(op: Operation) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...dialects import kernel
 from .geometry import Array, Dim, Window, item_offset, non_item_offsets
-from .scalars import storage_type
+from .scalars import element_bytes, storage_type
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def fetch_lines(
     assert lane is not None
     matrix = " + ".join([array.pointer, *offsets])
     row, col = (item_offset(cursor, name, dims) for name in (outer, lane))
-    rows, cols = ends.get(outer, dims[outer].extent), dims[lane].extent
+    rows = _end(dims[outer], row, ends.get(outer, dims[outer].extent), staged.rows)
+    cols = _end(dims[lane], col, dims[lane].extent, staged.columns)
     vector = vector_of(cursor, lane, array, dims, threads, staged.columns)
     if strides[lane] == "1" and vector is not None:
         kind = f"bb::reader<{staged.type_name}, THREADS, {vector}>"
@@ -77,6 +78,42 @@ def fetch_lines(
     ]
 
 
+def fetch_vector_lines(
+    op: kernel.LoadOp, to: str, array: Array, dims: Mapping[str, Dim]
+) -> list[str]:
+    """The line that copies the vector at hand of a cursor to shared memory: asynchronously where accesses may
+    have 4 bytes or more.
+    """
+    cursor = op.source.owner
+    assert isinstance(cursor, kernel.CursorOp)
+    item = cursor.result.type
+    assert isinstance(item, kernel.CursorType)
+    (name,) = item.dims
+    strides, offsets = non_item_offsets(cursor, array, dims)
+    dim, start, vector = dims[name], item_offset(cursor, name, dims), 1
+    count = dim.extent if dim.declared.is_whole else f"min({dim.size}, {dim.extent} - {start})"
+    if start != "0":
+        offsets.append(start)
+    source = " + ".join([array.pointer, *offsets])
+    if strides[name] != "1":
+        source, stride = f"{source}", strides[name]
+        return [
+            f"for (int i = threadIdx.x; i < {count}; i += THREADS) ({to})[i] = ({source})[(long long)i * {stride}];"
+        ]
+    vector = vector_of(cursor, name, array, dims) or 1
+    return [f"bb::fetch_vector<THREADS, {vector}>({to}, {source}, {count});"]
+
+
+def _end(dim: Dim, start: str, end: str, length: int) -> str:
+    """Where the elements along a dim end that a tile of some length takes: at the end of the block, where the
+    tile is longer.
+    """
+    block = dim.block_length
+    if dim.declared.is_whole or (block is not None and block >= length):
+        return end
+    return f"min({end}, {start} + {dim.size})"
+
+
 def vector_of(
     cursor: kernel.CursorOp,
     lane: str,
@@ -91,8 +128,8 @@ def vector_of(
     """
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
-    width = {"f32": 4, "f16": 2, "bf16": 2}.get(str(item.element_type), 8)
-    multiples = _row_starts(cursor, lane, array, dims)
+    width = element_bytes(item.element_type)
+    multiples = _row_starts(cursor, lane, array, dims, 16 // width)
     for vector in (16 // width, 8 // width, 4 // width, 1):
         if vector < 1 or (vector > 1 and (multiples is None or any(each % vector for each in multiples))):
             continue
@@ -103,14 +140,14 @@ def vector_of(
 
 
 def _row_starts(
-    cursor: kernel.CursorOp, lane: str, array: Array, dims: Mapping[str, Dim]
+    cursor: kernel.CursorOp, lane: str, array: Array, dims: Mapping[str, Dim], most: int
 ) -> list[int] | None:
-    """Numbers that an access must divide; None where they are not known."""
+    """Numbers that an access of at most so many elements must divide; None where they are not known."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     found: list[int] = []
     for axis, stride in zip(cursor.axis_dims, array.strides, strict=True):
-        step = int(stride) if stride.isdecimal() else None
+        step = int(stride) if stride.isdecimal() else most if array.aligned else None
         for dim in reversed(axis):
             declared = dims[dim].declared
             if dim == lane:

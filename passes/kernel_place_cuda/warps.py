@@ -17,7 +17,7 @@ from xdsl.rewriter import Rewriter
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ...dialects.kernel import Lanes, Space
-from .general import set_space, tile_bytes
+from .general import set_space, stage_bytes
 from .lifetimes import Lifetime, arrange, lifetimes
 from .options import (
     ASYNC_ATTRIBUTE,
@@ -30,6 +30,7 @@ from .options import (
     padded,
 )
 from .rows import RowPlan, contiguous_axis, length_of
+from .vectors import fetch_vectors
 
 ALIGNMENT = 128
 STAGES = 2
@@ -58,6 +59,7 @@ def place_by_warps(
     for tile in plan.held:
         if tile.uses:
             set_space(tile, Space.Register)
+    fetch_vectors(parallel, (Space.Scratch, Space.Shared))
     if _assign_offsets(parallel, dims, warps) > max(shared_memory, LARGEST_SHARED):
         return False
     parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(32 * warps, i64)
@@ -256,16 +258,15 @@ def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr],
         assert isinstance(type, kernel.TileType)
         if type.space.data is Space.Register:
             continue
+        lives[op] = lives[op.result]
+        if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
+            loop = _loop_that_fetches(op.result)
+            lives[op] = number[loop], max(number[inner] for inner in loop.walk())
         if SWIZZLED_ATTRIBUTE in op.attributes:
-            stages = integer(op, STAGES_ATTRIBUTE)
             width = bit_width(type.element_type) // 8
             sizes[op] = swizzled_bytes(op.result, dims, warps, width) * (stages or 1)
-            lives[op] = lives[op.result]
-            if stages is not None:
-                loop = _loop_that_fetches(op.result)
-                lives[op] = number[loop], max(number[inner] for inner in loop.walk())
         else:
-            sizes[op], lives[op] = tile_bytes(op.result, dims) or 0, lives[op.result]
+            sizes[op] = stage_bytes(op.result, dims) * (stages or 1)
             set_space(op.result, Space.Shared)
     offsets, total = arrange(sizes, lives, ALIGNMENT)
     for op, offset in offsets.items():

@@ -82,4 +82,15 @@ struct reader {
   }
 };
 
+// A vector of `count` elements from global to shared memory, by THREADS threads, VEC elements at a time: VEC
+// divides `count` and the addresses in elements. Accesses of 4 bytes and more are asynchronous.
+template <int THREADS, int VEC, class T>
+BB_DEVICE void fetch_vector(T* to, const T* from, int count) {
+  constexpr int BYTES = VEC * static_cast<int>(sizeof(T));
+  for (int i = threadIdx.x * VEC; i < count; i += THREADS * VEC) {
+    if constexpr (BYTES >= 4) bb_cp_async<BYTES>(to + i, from + i);
+    else to[i] = from[i];
+  }
+}
+
 }  // namespace bb
