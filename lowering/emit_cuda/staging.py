@@ -96,12 +96,10 @@ def fetch_vector_lines(
         offsets.append(start)
     source = " + ".join([array.pointer, *offsets])
     if strides[name] != "1":
-        source, stride = f"{source}", strides[name]
-        return [
-            f"for (int i = threadIdx.x; i < {count}; i += THREADS) ({to})[i] = ({source})[(long long)i * {stride}];"
-        ]
+        element = f"({source})[(long long)i * {strides[name]}]"
+        return [f"for (int i = threadIdx.x; i < {count}; i += THREADS) ({to})[i] = {element};"]
     vector = vector_of(cursor, name, array, dims) or 1
-    return [f"bb::fetch_vector<THREADS, {vector}>({to}, {source}, {count});"]
+    return [f"bb::fetch_vector<THREADS, {vector}, {dim.size}>({to}, {source}, {count});"]
 
 
 def _end(dim: Dim, start: str, end: str, length: int) -> str:

@@ -82,12 +82,15 @@ struct reader {
   }
 };
 
-// A vector of `count` elements from global to shared memory, by THREADS threads, VEC elements at a time: VEC
-// divides `count` and the addresses in elements. Accesses of 4 bytes and more are asynchronous.
-template <int THREADS, int VEC, class T>
+// A vector of `count` elements, at most LENGTH, from global to shared memory, by THREADS threads, VEC elements at
+// a time: VEC divides `count` and the addresses in elements. Accesses of 4 bytes and more are asynchronous.
+template <int THREADS, int VEC, int LENGTH, class T>
 BB_DEVICE void fetch_vector(T* to, const T* from, int count) {
   constexpr int BYTES = VEC * static_cast<int>(sizeof(T));
-  for (int i = threadIdx.x * VEC; i < count; i += THREADS * VEC) {
+  BB_UNROLL
+  for (int first = 0; first < LENGTH; first += THREADS * VEC) {
+    const int i = first + static_cast<int>(threadIdx.x) * VEC;
+    if (i >= count) return;
     if constexpr (BYTES >= 4) bb_cp_async<BYTES>(to + i, from + i);
     else to[i] = from[i];
   }
