@@ -158,6 +158,7 @@ class KernelEmitter:
                 self.windows,
                 self.dims,
                 self.names,
+                any(isinstance(op, kernel.ContractOp) and op.multiply for op in self.parallel.walk()),
             )
         self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
         body += self._body(self.parallel.body.block.ops)
