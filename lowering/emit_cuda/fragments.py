@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, i1
+from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, f32, i1, tf32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
@@ -96,6 +96,8 @@ class Fragments:
     names: Names
     grid_columns: int = 1
     """How many warps share out the columns of tiles."""
+    fast: bool = True
+    """Whether functions are computed by approximate units: not where nothing is rounded to less than f32."""
     stages: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """The stage at hand of tiles that have several."""
 
@@ -139,8 +141,8 @@ class Fragments:
 
     def _left(self, op: kernel.ContractOp) -> str:
         if op.lhs in self.held:
-            assert op.multiply is not None
-            return f"bb::to_operand<{storage_type(op.multiply)}>({self.held[op.lhs].name})"
+            product = "bb::tf32" if op.multiply == tf32 else storage_type(op.multiply or f32)
+            return f"bb::to_operand<{product}>({self.held[op.lhs].name})"
         return f"{self.stage(op.lhs)}, {self.held[op.accumulator].rows.first}"
 
     def stage(self, tile: SSAValue) -> str:
@@ -457,7 +459,9 @@ class FragmentSweep:
             if isinstance(op, kernel.QuantityOp):
                 value = self._quantity(op)
             else:
-                value = expression(op, [self._values[operand] for operand in op.operands], fast=True)
+                value = expression(
+                    op, [self._values[operand] for operand in op.operands], fast=self._all.fast
+                )
             if op in masks and edge == "edge.value":
                 value = f"!edge.value || {value}"
             name = self._all.names.claim(result.name_hint or "t")

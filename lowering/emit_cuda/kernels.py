@@ -162,6 +162,7 @@ class KernelEmitter:
                 self.dims,
                 self.names,
                 columns,
+                any(isinstance(op, kernel.ContractOp) and op.multiply for op in self.parallel.walk()),
             )
         self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
         body += self._body(self.parallel.body.block.ops)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import tf32
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
@@ -131,7 +132,11 @@ class Memory:
             raise OpError(op, "is swizzled, but no block at an offset of shared memory")
         stages = integer(op, STAGES_ATTRIBUTE) or 1
         rows, columns = swizzled_shape(op.result, self.declared, self.warps)
-        staged = Staged(name, f"{name}_tile", type, rows, columns, stages)
+        in_tf32 = any(
+            isinstance(use.operation, kernel.ContractOp) and use.operation.multiply == tf32
+            for use in op.result.uses
+        )
+        staged = Staged(name, f"{name}_tile", type, rows, columns, stages, in_tf32)
         self.staged[op.result] = staged
         self.tiles[op.result] = SwizzledTile(name, "", type)
         self._takes(offset, self._staged_bytes(op.result))

@@ -185,7 +185,9 @@ class SharedRowSweep:
             if isinstance(op, kernel.QuantityOp):
                 value = self._quantity(op)
             else:
-                value = expression(op, [self._values[operand] for operand in op.operands], fast=True)
+                value = expression(
+                    op, [self._values[operand] for operand in op.operands], fast=self._all.fast
+                )
             name = self._values[result] = self._all.names.claim(result.name_hint or "t")
             lines.append(f"const {value_type(result.type)} {name} = {value};")
         return lines

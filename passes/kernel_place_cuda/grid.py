@@ -25,7 +25,7 @@ from .options import (
     warps_attr,
 )
 from .rows import RowPlan, length_of
-from .warps import LARGEST_SHARED, MOST_ROWS, StagedOperands, assign_offsets, held_at_once
+from .warps import MOST_ROWS, StagedOperands, assign_offsets, held_at_once
 
 GRIDS = ((1, 4), (2, 2), (1, 8), (2, 4), (4, 2))
 """Warps along the rows and along the columns."""

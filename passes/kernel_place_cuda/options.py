@@ -30,8 +30,8 @@ def integer(op: Operation, name: str) -> int | None:
 
 
 WARPS_ATTRIBUTE = "warps"
-"""Of `kernel.parallel`: how many warps share out the rows of tiles in registers; or, of warps in a grid, how many
-share out the rows, and how many the columns.
+"""Of `kernel.parallel`: how many warps share out the rows of tiles in registers; or, of warps in a grid, how
+many share out the rows, and how many the columns.
 """
 GROUP_ATTRIBUTE = "group"
 """Of `kernel.parallel`: how many threads hold a row of its tiles together."""
