@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects import block, kernel
 from ..dialects.diagnostics import OpError
-from .kernel_place_cuda.options import ASYNC_ATTRIBUTE, GROUP_ATTRIBUTE, THREADS_ATTRIBUTE, integer
+from .kernel_place_cuda.options import ASYNC_ATTRIBUTE, GROUP_ATTRIBUTE, THREADS_ATTRIBUTE, integer, warp_grid
 from .symbolic import ZERO, Polynomial, Symbol
 from .traffic import item_bytes, known_values
 
@@ -186,23 +186,26 @@ def _fetches_whole_blocks(op: Operation, dim: str) -> bool:
 
 
 def _copies(op: Operation, cursor: kernel.CursorOp) -> int:
-    """How many of a block's warps bring the same for themselves: where each keeps rows of its own in
-    registers, vectors over columns.
+    """How many of a block's warps bring the same for themselves, to registers: vectors over columns where each
+    has whole rows, vectors over rows where several share out the columns.
     """
     parallel = op.parent_op()
     while parallel is not None and not isinstance(parallel, kernel.ParallelOp):
         parallel = parallel.parent_op()
     if parallel is None or not isinstance(op, kernel.LoadOp):
         return 1
-    group, threads = integer(parallel, GROUP_ATTRIBUTE), integer(parallel, THREADS_ATTRIBUTE)
-    item = cursor.result.type
-    assert isinstance(item, kernel.CursorType)
-    if group is None or threads is None or len(item.dims) != 1:
+    tile = op.target.type
+    assert isinstance(tile, kernel.TileType)
+    if len(tile.dims) != 1 or tile.space.data is not kernel.Space.Register:
         return 1
-    rows = next(
-        type.dims[0]
-        for each in parallel.walk()
-        if isinstance(each, kernel.TileOp) and isinstance(type := each.result.type, kernel.TileType)
-        if len(type.dims) == 2
-    )
-    return 1 if rows in item.dims else threads // group
+    group, threads = integer(parallel, GROUP_ATTRIBUTE), integer(parallel, THREADS_ATTRIBUTE)
+    if group is None or threads is None:
+        grid = warp_grid(parallel)
+        return 1 if grid is None else grid[1]
+    return 1 if any(tile.dims[0] == rows for rows in _rows(parallel)) else threads // group
+
+
+def _rows(parallel: kernel.ParallelOp) -> set[str]:
+    """The dims of the rows of blocks."""
+    types = [op.result.type for op in parallel.walk() if isinstance(op, kernel.TileOp)]
+    return {type.dims[0] for type in types if isinstance(type, kernel.TileType) and len(type.dims) == 2}

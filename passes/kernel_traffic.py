@@ -77,9 +77,7 @@ def as_json(kernels: Sequence[KernelMoves]) -> dict[str, Json]:
     return {
         "kernels": {
             each.name: {
-                "arrays": [
-                    {"name": row.name, "own": row.own, **_row_json(each, row)} for row in each.arrays
-                ],
+                "arrays": [{"name": row.name, "own": row.own, **_row_json(each, row)} for row in each.arrays],
                 "total": _row_json(each, each.total),
             }
             for each in kernels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import tf32
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
@@ -20,11 +21,11 @@ from ...passes.kernel_place_cuda.options import (
     integer,
     padded,
 )
-from ...passes.kernel_place_cuda.warps import swizzled_bytes, swizzled_shape
+from ...passes.kernel_place_cuda.warps import exchange_bytes, swizzled_bytes, swizzled_shape
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .barriers import Place
-from .fragments import Held, Rows
+from .fragments import Columns, Held, Rows
 from .geometry import (
     Array,
     Dim,
@@ -53,6 +54,11 @@ class Memory:
     rows: Mapping[str, Rows]
     """Of the dims whose blocks warps share out."""
     warps: int = 1
+    """How many share out the rows."""
+    grid_columns: int = 1
+    """How many share out the columns."""
+    columns: dict[str, Columns] = field(default_factory=dict[str, Columns])
+    """Of the dims whose blocks they share out."""
     tiles: dict[SSAValue, Tile] = field(default_factory=dict[SSAValue, Tile])
     """Tiles in shared or global memory."""
     held: dict[SSAValue, Held] = field(default_factory=dict[SSAValue, Held])
@@ -74,6 +80,8 @@ class Memory:
                 lines += self._buffer(op)
             elif isinstance(op, kernel.StoreOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
                 self._takes(offset, self._store_bytes(op))
+            elif isinstance(op, kernel.SweepOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
+                self._takes(offset, self._exchange_bytes(op))
         return lines
 
     def _takes(self, offset: int, size: int) -> None:
@@ -84,9 +92,9 @@ class Memory:
         what = f"[{', '.join(comment_text(dim) for dim in type.dims)}]"
         name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile", "_stages")
         if type.space.data is Space.Register:
-            columns = self._padded(type.dims[1]) if len(type.dims) == 2 else 0
-            held = self.held[op.result] = Held(name, type, columns, self.rows[type.dims[0]])
-            return [f"{held.declaration}  // {what}"]
+            cols, lines = self._cols(type.dims[1]) if len(type.dims) == 2 else (None, list[str]())
+            held = self.held[op.result] = Held(name, type, self.rows[type.dims[0]], cols)
+            return [*lines, f"{held.declaration}  // {what}"]
         if SWIZZLED_ATTRIBUTE in op.attributes:
             return self._swizzled(op, type, name)
         width = element_bytes(type.element_type)
@@ -126,16 +134,31 @@ class Memory:
             raise OpError(op, "is swizzled, but no block at an offset of shared memory")
         stages = integer(op, STAGES_ATTRIBUTE) or 1
         rows, columns = swizzled_shape(op.result, self.declared, self.warps)
-        staged = Staged(name, f"{name}_tile", type, rows, columns, stages)
+        in_tf32 = any(
+            isinstance(use.operation, kernel.ContractOp) and use.operation.multiply == tf32
+            for use in op.result.uses
+        )
+        staged = Staged(name, f"{name}_tile", type, rows, columns, stages, in_tf32)
         self.staged[op.result] = staged
         self.tiles[op.result] = SwizzledTile(name, "", type)
         self._takes(offset, self._staged_bytes(op.result))
         return staged.declarations(offset)
 
-    def _padded(self, dim: str) -> int:
+    def _cols(self, dim: str) -> tuple[Columns, list[str]]:
+        """The columns of a dim's blocks that a warp has, and the lines that say so."""
+        if dim in self.columns:
+            return self.columns[dim], []
         length = block_length(dim, self.declared)
         assert isinstance(length, int)
-        return padded(length)
+        whole = padded(length)
+        if self.grid_columns == 1:
+            found, lines = Columns(whole, "0", whole), list[str]()
+        else:
+            count, first = whole // self.grid_columns, self.names.claim(f"{self.dims[dim].extent}col0")
+            found = Columns(count, first, whole)
+            lines = [f"const int {first} = bb::warp_id() % {self.grid_columns} * {count};"]
+        self.columns[dim] = found
+        return found, lines
 
     def vector_stage(self, tile: SSAValue, stage: str) -> str:
         """Where the vector of a stage begins, of a vector that is fetched ahead."""
@@ -155,6 +178,9 @@ class Memory:
         item = op.target.type
         assert isinstance(item, kernel.CursorType)
         return swizzled_bytes(op.source, self.declared, self.warps, bit_width(item.element_type) // 8)
+
+    def _exchange_bytes(self, op: kernel.SweepOp) -> int:
+        return exchange_bytes(op, self.declared, self.warps, self.grid_columns)
 
     def _far(self, name: str, size: Size, lines: list[str]) -> str:
         """Room in the block's own global memory; gives the offset."""
@@ -198,6 +224,8 @@ class Memory:
         writes = {where for value in kernel.tiles_written(op) if (where := self._place(value)) is not None}
         if isinstance(op, kernel.StoreOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
             writes.add(("shared", offset, offset + self._store_bytes(op)))
+        if isinstance(op, kernel.SweepOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
+            writes.add(("shared", offset, offset + self._exchange_bytes(op)))
         return reads, writes
 
     def _place(self, value: SSAValue) -> Place | None:

@@ -20,6 +20,8 @@ class Staged:
     rows: int
     columns: int
     stages: int
+    in_tf32: bool = False
+    """Whether it is multiplied in tf32."""
 
     @property
     def rows_contiguous(self) -> bool:
@@ -28,7 +30,7 @@ class Staged:
 
     def declarations(self, offset: int) -> list[str]:
         """The lines that declare it."""
-        element = storage_type(self.type.element_type)
+        element = "bb::tf32" if self.in_tf32 else storage_type(self.type.element_type)
         lines = [f"using {self.type_name} = bb::shared_tile<{element}, {self.rows}, {self.columns}>;"]
         where = f"bb_shared + {offset}"
         kind = self.type_name if self.stages == 1 else f"bb::ring<{self.type_name}, {self.stages}>"
@@ -78,9 +80,7 @@ def fetch_lines(
     ]
 
 
-def fetch_vector_lines(
-    op: kernel.LoadOp, to: str, array: Array, dims: Mapping[str, Dim]
-) -> list[str]:
+def fetch_vector_lines(op: kernel.LoadOp, to: str, array: Array, dims: Mapping[str, Dim]) -> list[str]:
     """The line that copies the vector at hand of a cursor to shared memory: asynchronously where accesses may
     have 4 bytes or more.
     """

@@ -64,10 +64,7 @@ def read_report(
         counters=Counters(
             **_integers(next((line for line in lines if "counters" in line), nothing), "counters")
         ),
-        buffers=tuple(
-            _buffer(buffer, traffic.get(number, nothing))
-            for number, buffer in enumerate(buffers)
-        ),
+        buffers=tuple(_buffer(buffer, traffic.get(number, nothing)) for number, buffer in enumerate(buffers)),
         shared=_shared(lines, shared_bytes),
         output=output,
         schedule=settings.schedule,

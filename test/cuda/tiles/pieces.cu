@@ -4,8 +4,8 @@
 extern __shared__ __align__(1024) unsigned char smem[];
 
 // C[M, N] = A[M, K] times B, which is stored N x K, or K x WIDE of which columns first... are taken. One
-// warp.
-template <class T, int M, int N, int K, int WIDE, bool KN, bool HELD>
+// warp. HELD 1: A is loaded to registers before, 2: A is sums that become an operand.
+template <class T, int M, int N, int K, int WIDE, bool KN, int HELD>
 __global__ void __launch_bounds__(32, 1)
     product(const typename bb::element<T>::stored* A, const typename bb::element<T>::stored* B, float* C,
             int first) {
@@ -20,8 +20,12 @@ __global__ void __launch_bounds__(32, 1)
   __syncthreads();
   bb::acc_tile<M, N> c;
   bb::fill(c, 1.0f);
-  if constexpr (HELD) {
+  if constexpr (HELD == 1) {
     const auto held = bb::load_operand<M>(a, 0);
+    if constexpr (KN) bb::contract_kn(c, held, b, first);
+    else bb::contract(c, held, b, first);
+  } else if constexpr (HELD == 2) {
+    const auto held = bb::to_operand<T>(bb::take<M, K>(a, 0, 0));
     if constexpr (KN) bb::contract_kn(c, held, b, first);
     else bb::contract(c, held, b, first);
   } else if constexpr (KN) {

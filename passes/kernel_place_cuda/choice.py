@@ -1,0 +1,102 @@
+"""Which of the ways a kernel takes that leave its sums in the registers of warps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...dialects import block, kernel
+from .casts import forward_casts
+from .general import drop_merges
+from .grid import Grid, grids_for, place_in_grid
+from .grid_plan import grid_plan
+from .options import padded
+from .rows import length_of, row_plan
+from .transposed import transpose_contractions
+from .warps import LARGEST_SHARED, MOST_REGISTERS, held_at_once, place_by_warps
+
+MOST_STAGES = 3
+SHARED_OF_TWO = 80 * 1024
+"""What each of two blocks on a multiprocessor may have, where they need no more registers."""
+FEWEST_WARPS = 4
+"""Warps that hide each other's waits; with fewer rows than for so many, columns are shared out as well."""
+
+
+def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, shared_memory: int) -> bool:
+    """Place the tiles of one parallel loop; False, and nothing is changed, where no way fits.
+
+    Warps hold whole rows where 32 of them leave room for all that a kernel computes, and there are enough
+    of them. Else they lie in a grid, where a kernel allows that; else they hold 16 rows each.
+    """
+    dims = block.parse_dims(function.attributes[block.DIMS])
+    largest = max(shared_memory, LARGEST_SHARED)
+
+    def by_rows(trial: kernel.ParallelOp) -> bool:
+        plan = row_plan(trial, dims)
+        return plan is not None and place_by_warps(function, trial, plan, shared_memory)
+
+    def by_grid(grid: Grid, stages: int, room: int) -> Callable[[kernel.ParallelOp], bool]:
+        def place(trial: kernel.ParallelOp) -> bool:
+            forward_casts(trial)
+            plan = grid_plan(trial, dims)
+            return plan is not None and place_in_grid(trial, plan, dims, grid, stages, room)
+
+        return place
+
+    ways: list[Callable[[kernel.ParallelOp], bool]] = []
+    for grid in _grids(function, parallel, dims):
+        room = largest if grid.threads > 128 else SHARED_OF_TWO
+        ways += [by_grid(grid, stages, room) for stages in range(MOST_STAGES, 1, -1)]
+        ways.append(by_grid(grid, 2, largest))
+    if _is_best_by_rows(function, parallel, dims):
+        ways.insert(0, by_rows)
+    else:
+        ways.append(by_rows)
+    return any(_tried(function, parallel, way) for way in ways)
+
+
+def _grids(
+    function: kernel.FuncOp, parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]
+) -> list[Grid]:
+    found: list[Grid] = []
+
+    def look(trial: kernel.ParallelOp) -> bool:
+        forward_casts(trial)
+        plan = grid_plan(trial, dims)
+        if plan is not None:
+            found.extend(grids_for(trial, plan, dims))
+        return False
+
+    _tried(function, parallel, look)
+    return found
+
+
+def _is_best_by_rows(
+    function: kernel.FuncOp, parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]
+) -> bool:
+    found: list[bool] = []
+
+    def look(trial: kernel.ParallelOp) -> bool:
+        plan = row_plan(trial, dims)
+        if plan is not None:
+            rows = max(padded(length_of(dims, name) or 0) for name in plan.rows)
+            fits = held_at_once(trial, plan, dims) <= MOST_REGISTERS
+            found.append(fits and rows >= 32 * FEWEST_WARPS)
+        return False
+
+    _tried(function, parallel, look)
+    return found == [True]
+
+
+def _tried(
+    function: kernel.FuncOp, parallel: kernel.ParallelOp, way: Callable[[kernel.ParallelOp], bool]
+) -> bool:
+    """Try a way of placement on a copy, which takes the place of the loop if it fits."""
+    trial = parallel.clone()
+    function.body.block.insert_op_before(trial, parallel)
+    drop_merges(trial)
+    transpose_contractions(trial)
+    placed = way(trial)
+    rejected = parallel if placed else trial
+    rejected.detach()
+    rejected.erase()
+    return placed
