@@ -105,6 +105,11 @@ class LineTraffic:
     passes: int = 0
     ideal_passes: int = 0
 
+    @property
+    def conflict_factor(self) -> float:
+        """Passes for each ideal pass: 1 without bank conflicts."""
+        return self.passes / self.ideal_passes if self.ideal_passes else 1.0
+
 
 @dataclass(frozen=True)
 class LaunchReport:
