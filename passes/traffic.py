@@ -159,9 +159,7 @@ def traffic_of(op: Operation, dims: Mapping[str, block.DimAttr]) -> Traffic:
     return _Meter(dims).of(op, ())
 
 
-def traffic_in_loops(
-    op: Operation, loops: tuple[str, ...], dims: Mapping[str, block.DimAttr]
-) -> Traffic:
+def traffic_in_loops(op: Operation, loops: tuple[str, ...], dims: Mapping[str, block.DimAttr]) -> Traffic:
     """Traffic of an operation inside of maps over these dims."""
     return _Meter(dims).of(op, loops)
 

@@ -394,14 +394,15 @@ class KernelEmitter:
                     return SharedRowSweep(self.fragments, op).lines()
                 return self.statements.lines(op)
 
-    def _fetch(self, op: kernel.LoadOp, to: str) -> list[str]:
+    def _fetch(self, op: kernel.LoadOp, to: str, thread: str = "") -> list[str]:
         """Copy the block at hand to a stage."""
         cursor = op.source.owner
         assert isinstance(cursor, kernel.CursorOp)
         staged = self.memory.staged.get(op.target)
         if staged is None:
             return fetch_vector_lines(op, to, self.arrays[cursor.array], self.dims)
-        return fetch_lines(op, staged, to, self.arrays[cursor.array], self.dims, self.ends, self.threads)
+        array = self.arrays[cursor.array]
+        return fetch_lines(op, staged, to, array, self.dims, self.ends, self.threads, thread)
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
@@ -420,12 +421,21 @@ class KernelEmitter:
         under_way = self.under_way
         inner = [*dim.position(end), *self._body(op.body.block.ops)]
         self.under_way |= under_way
+        stays = ["BB_UNROLL_BY(1)"] if self._fetching_loops > 1 else []
         return [
             *lines,
+            *stays,
             f"for (int {count} = 0; {count} < {trips}; {count}++) {{",
             *(f"  {line}" for line in inner),
             "}",
         ]
+
+    @property
+    def _fetching_loops(self) -> int:
+        """How many loops fetch ahead: addresses of several are too much to be kept in registers."""
+        return sum(
+            STAGES_ATTRIBUTE in op.attributes for op in self.parallel.walk() if isinstance(op, kernel.ForOp)
+        )
 
     def _pipeline(self, op: kernel.ForOp, stages: int, trips: str, end: str | None) -> list[str]:
         """A loop whose blocks are fetched while earlier ones are computed with."""
@@ -441,12 +451,16 @@ class KernelEmitter:
         fetch = self.names.claim(f"fetch_{dim.extent}")
         stage = self.names.claim(f"{dim.extent}stage")
         loads = [inner for inner in op.body.block.ops if is_fetched_ahead(inner)]
+        thread = ""
+        if self._fetching_loops > 1:
+            thread = self.names.claim("thread")
+            lines.append(f"const int {thread} = bb::this_thread_anew();")
         copies: list[str] = []
         for load in loads:
             assert isinstance(load, kernel.LoadOp)
             staged = self.memory.staged.get(load.target)
             to = self.memory.vector_stage(load.target, "to") if staged is None else f"{staged.name}[to]"
-            copies += self._fetch(load, to)
+            copies += self._fetch(load, to, thread)
         where = dim.position(end)[:1]
         used = any(dim.start in line for line in copies)
         start = [f"const int {dim.start} = {count} * {dim.size};"] if where and used else []
@@ -480,8 +494,10 @@ class KernelEmitter:
             *self._body(op.body.block.ops),
         ]
         self.under_way |= under_way
+        stays = ["BB_UNROLL_BY(1)"] if thread else []
         return [
             *lines,
+            *stays,
             f"for (int {count} = 0, {stage} = 0; {count} < {trips}; "
             f"{count}++, {stage} = bb::next_stage<{stages}>({stage})) {{",
             *(f"  {line}" for line in inner),

@@ -46,9 +46,10 @@ def fetch_lines(
     dims: Mapping[str, Dim],
     ends: Mapping[str, str],
     threads: int,
+    thread: str,
 ) -> list[str]:
     """The lines that copy the block at hand of a cursor to a stage, called `to`: asynchronously where the
-    array allows it.
+    array allows it. `thread` is what the thread's number is called; empty for `threadIdx.x`.
     """
     cursor = op.source.owner
     assert isinstance(cursor, kernel.CursorOp)
@@ -65,7 +66,8 @@ def fetch_lines(
     vector = vector_of(cursor, lane, array, dims, threads, staged.columns)
     if strides[lane] == "1" and vector is not None:
         kind = f"bb::reader<{staged.type_name}, THREADS, {vector}>"
-        return [f"{kind}({matrix}, {strides[outer]}, {row}, {col}, {rows}, {cols}).load({to});"]
+        own = f", {thread}" if thread else ""
+        return [f"{kind}({matrix}, {strides[outer]}, {row}, {col}, {rows}, {cols}{own}).load({to});"]
     element = storage_type(staged.type.element_type)
     source = f"from[(long long)({row} + row) * {strides[outer]} + (long long)({col} + col) * {strides[lane]}]"
     return [
