@@ -36,6 +36,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects import block
+from ..dialects.array.core import bit_width
 from ..dialects.block import Blocking
 from ..dialects.diagnostics import OpError, did_you_mean
 from .causal import masked_later
@@ -185,6 +186,7 @@ def _shaped(
             roles.causal_columns,
             roles.columns,
             sweeps_rows=roles.sweeps_rows,
+            wide=roles.wide,
         )
     extent, longest = dim.static_extent, COLUMNS
     if name in roles.causal_rows:
@@ -288,6 +290,8 @@ class _Roles:
     """Columns of contractions' results that nothing is summed over."""
     sweeps_rows: bool
     """Whether the program contracts nothing, and reduces nothing but rows."""
+    wide: bool
+    """Whether it contracts blocks of 32-bit elements or longer ones."""
 
     @classmethod
     def of(cls, function: FuncOp) -> _Roles:
@@ -300,6 +304,7 @@ class _Roles:
         shared: set[str] = set()
         extents = largest_extents(function, block.parse_dims(function.attributes[block.DIMS]))
         reduced: set[str] = set()
+        wide = False
         for op in function.walk():
             if isinstance(op, block.AssembleOp):
                 item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
@@ -309,6 +314,7 @@ class _Roles:
                 reduced.update(_dims(op.operands[0])[1:])
             elif isinstance(op, block.DotOp):
                 columns.update(_dims(op.result)[1:])
+                wide |= any(bit_width(block.element_type_of(x.type)) > 16 for x in (op.lhs, op.rhs))
                 summed.update(_dims(op.lhs)[1:])
                 contractions.append({*_dims(op.lhs), *_dims(op.rhs)})
                 extent = extents[_dims(op.result)[0]].static_extent
@@ -334,6 +340,7 @@ class _Roles:
             frozenset(causal),
             frozenset(columns - chained - rows),
             bool(rows) and not contractions and not rows & reduced,
+            wide,
         )
 
 

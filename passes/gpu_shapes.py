@@ -3,7 +3,7 @@
 The rows of results go in blocks of `ROWS`: four warps of 32 rows, or eight of 16. What is a column first and
 summed over then (the keys of an attention, hidden features) goes in blocks of `CHAINED`, of half as many
 where the sums beside it are wider than that; what is summed over alone is whole up to `WHOLE`, and goes in
-blocks of `DEPTH` beyond; columns of results are whole up to `WHOLE`, and go in blocks of that.
+blocks of `DEPTH` beyond, of half as many where operands have 32 bits or more; columns of results are whole up to `WHOLE`, and go in blocks of that.
 
 A program without contractions waits for memory: a row stays whole up to `LONGEST_ROW` elements, and a block
 has as many rows as its warps take at a time.
@@ -35,10 +35,12 @@ def gpu_shape(
     columns: Collection[str],
     *,
     sweeps_rows: bool,
+    wide: bool = False,
 ) -> block.DimAttr:
     """The dim with a block size, by its part in results (`rows`, `columns`) and contractions (`chained`).
 
     Dims in `looped` are cut by a mask, so that a loop over their blocks ends early: they are never whole.
+    `wide` says that operands of contractions have 32 bits or more.
     """
     dim = dims[name]
     extent = dim.static_extent
@@ -56,7 +58,7 @@ def gpu_shape(
         return whole
     if extent is not None and extent <= WHOLE:
         return whole
-    return dim.with_block_size(WHOLE if name in columns else DEPTH)
+    return dim.with_block_size(WHOLE if name in columns else DEPTH // 2 if wide else DEPTH)
 
 
 def _widest(dims: Mapping[str, block.DimAttr], rows: Collection[str], chained: Collection[str]) -> int:

@@ -378,7 +378,9 @@ class FragmentSweep:
             if isinstance(op, kernel.QuantityOp):
                 value = self._quantity(op)
             else:
-                value = expression(op, [self._values[operand] for operand in op.operands], fast=self._all.fast)
+                value = expression(
+                    op, [self._values[operand] for operand in op.operands], fast=self._all.fast
+                )
             if op in masks and edge == "edge.value":
                 value = f"!edge.value || {value}"
             name = self._all.names.claim(result.name_hint or "t")
