@@ -57,37 +57,45 @@ def gpu_tile(
     chained: Collection[str],
     reduced: Collection[str],
     sums: Mapping[str, int],
+    *,
+    wide: bool = False,
 ) -> GpuTile:
     """The tile for a program with contractions.
 
     `sums` are the columns of results that nothing is summed over later, and how many contractions have them;
-    `reduced` are the dims that rows are reduced along: warps that hold whole rows of those do better.
+    `reduced` are the dims that rows are reduced along: warps that hold whole rows of those do better. `wide`
+    says that operands of contractions have 32 bits or more: they take twice the shared memory, and, on FMA
+    units, more registers beside the sums.
     """
+    parts = 2 if wide else 1
     if any(name in reduced for name in (*chained, *sums)) or not sums:
         narrow = _widest(dims, rows, chained) <= CHAINED
-        return GpuTile(chained=CHAINED if narrow else CHAINED // 2)
+        return GpuTile(depth=DEPTH // parts, chained=CHAINED if narrow else CHAINED // 2)
     widths = {name: (dims[name].static_extent or WIDEST + 1) * count for name, count in sums.items()}
     widest, count = max(widths.values()), max(sums.values())
     if not chained:
-        return _of_product(dims, rows, max(sums, key=lambda name: widths[name]), count)
-    if widest <= WHOLE:
-        return GpuTile()
-    if widest > WIDEST:
-        return GpuTile(columns=WIDE // count, whole=WIDE // count, whole_depth=DEPTH)
-    height = SUMS // max(WIDE, 1 << (widest - 1).bit_length())
+        columns = _columns_of_product(dims, rows, max(sums, key=lambda name: widths[name]), count * parts)
+        return GpuTile(columns=columns, whole=columns, depth=DEPTH // parts)
+    if widest <= WHOLE // parts:
+        return GpuTile(depth=DEPTH // parts, chained=CHAINED // parts)
+    if widest > WIDEST // parts:
+        columns = WIDE // count // parts
+        depth = DEPTH // parts
+        return GpuTile(columns=columns, whole=columns, depth=depth, whole_depth=depth, chained=depth)
+    height = SUMS // parts // max(WIDE // parts, 1 << (widest - 1).bit_length())
     # The right operand of the last contraction leaves less of shared memory to the first ones.
-    depth = DEPTH if height > 32 else DEPTH // 2
-    return GpuTile(height, WHOLE, WIDEST // count, depth, depth)
+    depth = DEPTH // parts if height > 32 else DEPTH // 2 // parts
+    return GpuTile(height, WHOLE, WIDEST // count, depth, depth, CHAINED // parts)
 
 
-def _of_product(
+def _columns_of_product(
     dims: Mapping[str, block.DimAttr], rows: Collection[str], columns: str, count: int
-) -> GpuTile:
-    """The tile for contractions beside each other, `count` of which have the same columns."""
+) -> int:
+    """The columns of a block for contractions beside each other, `count` of which have the same ones."""
     extent = dims[columns].static_extent
     height = prod(dims[name].static_extent or ROWS for name in rows)
     if extent is None or extent <= WHOLE // count:
-        return GpuTile()
+        return WHOLE
     sizes = [WIDE // count, WHOLE] if count == 1 else [WHOLE]
     if height <= FEW_ROWS:
         sizes.append(WHOLE // 2)
@@ -100,8 +108,7 @@ def _of_product(
         return -(-height // ROWS) * -(-extent // size) * others >= BUSY
 
     sizes = [size for size in sizes if empty(size) == min(map(empty, sizes))] or sizes
-    size = next(filter(is_busy, sizes), sizes[-1])
-    return GpuTile(columns=size, whole=size)
+    return next(filter(is_busy, sizes), sizes[-1])
 
 
 def gpu_shape(

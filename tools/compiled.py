@@ -40,7 +40,7 @@ from .roofline import check_plot
 INTERPRETER_ONLY = ("block", "block_size", "float64")
 COMPILED_ONLY = ("source", "no_cache")
 CPU_ONLY = ("bench", "profile", "profile_json", "roofline", "threads", "tune", "choose")
-GPU_ONLY = ("report", "arch")
+GPU_ONLY = ("report", "arch", "tf32")
 EMULATOR_ONLY = ("tier", "check_accesses")
 _BELONG: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(INTERPRETER_ONLY, ("interpreter",)),
@@ -101,7 +101,12 @@ def _option(name: str) -> str:
 
 def cuda_options(options: argparse.Namespace) -> CudaOptions:
     """How kernels for a GPU are compiled and run. Raises InputError."""
-    return CudaOptions(arch=options.arch, tier=options.tier or TIERS[0], check=bool(options.check_accesses))
+    return CudaOptions(
+        arch=options.arch,
+        tier=options.tier or TIERS[0],
+        check=bool(options.check_accesses),
+        tf32=bool(options.tf32),
+    )
 
 
 def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | CudaLibrary:

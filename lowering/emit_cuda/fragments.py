@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, f32, i1, tf32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    IndexType,
+    IntegerAttr,
+    f32,
+    i1,
+    tf32,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
@@ -19,7 +28,7 @@ from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window, tile_type
 from .scalars import expression, number, storage_type, value_type
-from .staging import Staged
+from .staging import Staged, is_fetched_ahead
 from .statements import Tile
 
 _LANE = {Output.Sum: "{total} + {value}", Output.Max: "bb::max({total}, {value})"}
@@ -98,6 +107,8 @@ class Fragments:
     """How many warps share out the columns of tiles."""
     fast: bool = True
     """Whether functions are computed by approximate units: not where nothing is rounded to less than f32."""
+    waits: set[Operation] = field(default_factory=set[Operation])
+    """The operations that a barrier stands before."""
     stages: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """The stage at hand of tiles that have several."""
 
@@ -124,20 +135,46 @@ class Fragments:
                 raise OpError(op, "has no form on tiles in registers")
 
     def _contract(self, op: kernel.ContractOp) -> list[str]:
-        acc = self.held[op.accumulator].name
+        second = self.contracted_with(op)
+        both = [op] if second is None else [op, second]
         lines: list[str] = []
-        left_name, right_name = (comment_text(value.name_hint or "tile") for value in (op.lhs, op.rhs))
-        sign = "+=" if op.accumulates or op.scale is not None else "="
-        lines.append(f"// {acc} {sign} {left_name} * {right_name}^T")
-        if op.scale is not None:
-            lines.append(f"bb::row_scale({acc}, {self.held[op.scale].name});")
-        elif not op.accumulates:
-            lines.append(f"bb::fill({acc}, 0.0f);")
-        right = self.staged[op.rhs]
-        function = "contract_kn" if right.rows_contiguous else "contract"
+        for each in both:
+            acc = self.held[each.accumulator].name
+            left_name, right_name = (
+                comment_text(value.name_hint or "tile") for value in (each.lhs, each.rhs)
+            )
+            sign = "+=" if each.accumulates or each.scale is not None else "="
+            lines.append(f"// {acc} {sign} {left_name} * {right_name}^T")
+        for each in both:
+            acc = self.held[each.accumulator].name
+            if each.scale is not None:
+                lines.append(f"bb::row_scale({acc}, {self.held[each.scale].name});")
+            elif not each.accumulates:
+                lines.append(f"bb::fill({acc}, 0.0f);")
+        function = "contract" if second is None else "contract2"
+        if self.staged[op.rhs].rows_contiguous:
+            function += "_kn"
+        sums = ", ".join(self.held[each.accumulator].name for each in both)
+        right = ", ".join(self.stage(each.rhs) for each in both)
         col0 = self.held[op.accumulator].col0
-        lines.append(f"bb::{function}({acc}, {self._left(op)}, {self.stage(op.rhs)}, {col0});")
-        return lines
+        return [*lines, f"bb::{function}({sums}, {self._left(op)}, {right}, {col0});"]
+
+    def contracted_with(self, op: Operation) -> kernel.ContractOp | None:
+        """The contraction that is done together with one: the next operation, with the same left operand."""
+        if not isinstance(op, kernel.ContractOp) or op.lhs not in self.staged:
+            return None
+        other = op.next_op
+        while isinstance(other, kernel.CursorOp) or (other is not None and is_fetched_ahead(other)):
+            other = other.next_op
+        if not isinstance(other, kernel.ContractOp) or other.lhs is not op.lhs or other in self.waits:
+            return None
+        if not isinstance(op.multiply, BFloat16Type | Float16Type):
+            return None
+        one, two = ((self.held[each.accumulator], self.staged[each.rhs]) for each in (op, other))
+        same = (one[0].columns, one[0].rows, one[1].rows, one[1].columns, one[1].rows_contiguous) == (
+            (two[0].columns, two[0].rows, two[1].rows, two[1].columns, two[1].rows_contiguous)
+        )
+        return other if same and op.accumulator is not other.accumulator else None
 
     def _left(self, op: kernel.ContractOp) -> str:
         if op.lhs in self.held:
@@ -187,8 +224,8 @@ class Fragments:
             return [f"bb::sweep<{rows}, {target.columns}>([&](bb::cell c) {{ {body} }});"]
         vector = min(2, window.vector) if bit_width(_element(op.source)) > 8 else 1
         return [
-            f"{target.name} = bb::load_tile<{rows}, {target.columns}, {vector}>({window.pointer}, {row0}, {target.col0}, "
-            f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
+            f"{target.name} = bb::load_tile<{rows}, {target.columns}, {vector}>({window.pointer}, "
+            f"{row0}, {target.col0}, {window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
         ]
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
@@ -210,19 +247,20 @@ class Fragments:
                 f"{place} = bb::scalar::as<{element}>({source.name}[c]);"
             )
             return [comment, f"bb::sweep<{rows}, {source.columns}>([&](bb::cell c) {{ {body} }});"]
+        corner = f"{row0}, {source.col0}"
         rest = f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}"
         offset = integer(op, OFFSET_ATTRIBUTE)
         if offset is None:
             return [
                 comment,
-                f"bb::store<{min(2, window.vector)}>({source.name}, {window.pointer}, {row0}, {source.col0}, {rest});",
+                f"bb::store<{min(2, window.vector)}>({source.name}, {window.pointer}, {corner}, {rest});",
             ]
         assert source.cols is not None
         stage = f"bb::shared_tile<{element}, {source.rows.in_block}, {source.cols.in_block}>"
         stage += f"{{bb_shared + {offset}}}"
         return [
             comment,
-            f"bb::store<{window.vector}>({source.name}, {stage}, {row0}, {source.col0}, {window.pointer}, {rest});",
+            f"bb::store<{window.vector}>({source.name}, {stage}, {corner}, {window.pointer}, {rest});",
         ]
 
 

@@ -27,12 +27,12 @@ from .barriers import barriers_of
 from .fragments import Fragments, Rows
 from .geometry import Array, Dim, Size, Window, dims_of, name_dims, product_text, tile_type, window_of
 from .layouts import Layout
-from .memory import Memory, is_async, is_fetched_ahead
+from .memory import Memory
 from .names import cuda_names
 from .row_pieces import RowPieces, access_width, computes_in_16_bits
 from .scalars import storage_type
 from .shared_rows import SharedRowSweep, goes_over_left_operands
-from .staging import fetch_lines, fetch_vector_lines, window_vector
+from .staging import fetch_lines, fetch_vector_lines, is_async, is_fetched_ahead, window_vector
 from .statements import Statements, SwizzledTile
 
 THREADS_IN_REGISTERS = 256
@@ -165,8 +165,9 @@ class KernelEmitter:
                 self.names,
                 columns,
                 any(isinstance(op, kernel.ContractOp) and op.multiply for op in self.parallel.walk()),
+                self.waits,
             )
-        self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
+        self.waits |= barriers_of(self.parallel.body.block.ops, self.memory.accesses)
         body += self._body(self.parallel.body.block.ops)
         if self.memory.scratch:
             parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
@@ -344,7 +345,12 @@ class KernelEmitter:
     def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []
         last = ""
+        done: Operation | None = None
         for op in ops:
+            if op is done:
+                continue
+            if self.fragments is not None:
+                done = self.fragments.contracted_with(op) or done
             if op in self.waits:
                 lines += self._wait()
             written = self._statement(op)

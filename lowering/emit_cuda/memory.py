@@ -14,7 +14,6 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Space
 from ...passes.kernel_place_cuda.general import lane_padding, stage_bytes, tile_bytes, tile_shape
 from ...passes.kernel_place_cuda.options import (
-    ASYNC_ATTRIBUTE,
     OFFSET_ATTRIBUTE,
     STAGES_ATTRIBUTE,
     SWIZZLED_ATTRIBUTE,
@@ -38,7 +37,7 @@ from .geometry import (
     tile_type,
 )
 from .scalars import element_bytes, storage_type
-from .staging import Staged
+from .staging import Staged, is_fetched_ahead
 from .statements import SwizzledTile, Tile
 
 
@@ -240,16 +239,3 @@ class Memory:
         if value in self.staged:
             return ("shared", offset, offset + self._staged_bytes(value))
         return ("shared", offset, offset + self._shared_bytes(value))
-
-
-def is_async(op: Operation) -> bool:
-    """Whether an operation copies a block to shared memory without waiting for it."""
-    return isinstance(op, kernel.LoadOp) and ASYNC_ATTRIBUTE in op.attributes
-
-
-def is_fetched_ahead(op: Operation) -> bool:
-    """Whether a load is done by earlier iterations of the loop that it stands in."""
-    if not isinstance(op, kernel.LoadOp) or not is_async(op):
-        return False
-    tile = op.target.owner
-    return isinstance(tile, Operation) and STAGES_ATTRIBUTE in tile.attributes

@@ -126,7 +126,7 @@ class SharedRowSweep:
         return f"// {outputs} of {inputs}" if inputs else f"// {outputs}"
 
     def _row_values(self) -> list[str]:
-        """Numbers, and those of the thread's row, are read before the loop; rows beyond the end have zeros."""
+        """Numbers, and those of the thread's row, are read before the loop: zeros beyond the last row."""
         lines: list[str] = []
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
             dims = tile_type(value).dims

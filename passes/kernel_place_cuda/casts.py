@@ -100,4 +100,5 @@ def _read_instead(op: kernel.SweepOp, tile: SSAValue, source: SSAValue) -> None:
         first = body.first_op
         assert first is not None
         body.insert_op_before(cast, first)
-        argument.replace_uses_with_if(cast.result, lambda use: use.operation is not cast)
+        argument.replace_all_uses_with(cast.result)
+        cast.operands[0] = argument

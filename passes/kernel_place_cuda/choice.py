@@ -7,16 +7,17 @@ from collections.abc import Callable
 from ...dialects import block, kernel
 from .casts import forward_casts
 from .general import drop_merges
-from .grid import Grid, grids_for, place_in_grid
+from .grid import PIPELINES, Grid, Pipeline, grids_for, place_in_grid
 from .grid_plan import grid_plan
 from .options import padded
 from .rows import length_of, row_plan
 from .transposed import transpose_contractions
 from .warps import LARGEST_SHARED, MOST_REGISTERS, held_at_once, place_by_warps
 
-MOST_STAGES = 3
+THREADS_OF_TWO = 128
+"""Threads of a block up to which two of them have all registers of a multiprocessor."""
 SHARED_OF_TWO = 80 * 1024
-"""What each of two blocks on a multiprocessor may have, where they need no more registers."""
+"""Bytes that each of two blocks on a multiprocessor may have."""
 FEWEST_WARPS = 4
 """Warps that hide each other's waits; with fewer rows than for so many, columns are shared out as well."""
 
@@ -34,19 +35,18 @@ def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, sha
         plan = row_plan(trial, dims)
         return plan is not None and place_by_warps(function, trial, plan, shared_memory)
 
-    def by_grid(grid: Grid, stages: int, room: int) -> Callable[[kernel.ParallelOp], bool]:
+    def by_grid(grid: Grid, pipeline: Pipeline, room: int) -> Callable[[kernel.ParallelOp], bool]:
         def place(trial: kernel.ParallelOp) -> bool:
             forward_casts(trial)
             plan = grid_plan(trial, dims)
-            return plan is not None and place_in_grid(trial, plan, dims, grid, stages, room)
+            return plan is not None and place_in_grid(trial, plan, dims, grid, pipeline, room)
 
         return place
 
     ways: list[Callable[[kernel.ParallelOp], bool]] = []
     for grid in _grids(function, parallel, dims):
-        room = largest if grid.threads > 128 else SHARED_OF_TWO
-        ways += [by_grid(grid, stages, room) for stages in range(MOST_STAGES, 1, -1)]
-        ways.append(by_grid(grid, 2, largest))
+        rooms = (largest,) if grid.threads > THREADS_OF_TWO else (SHARED_OF_TWO, largest)
+        ways += [by_grid(grid, pipeline, room) for room in rooms for pipeline in PIPELINES]
     if _is_best_by_rows(function, parallel, dims):
         ways.insert(0, by_rows)
     else:

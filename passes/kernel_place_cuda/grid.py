@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
+from ...dialects.array.core import bit_width
 from ...dialects.kernel import Lanes, Space
 from .general import set_space
 from .options import (
@@ -48,6 +49,18 @@ class Grid:
         return 32 * self.rows * self.columns
 
 
+@dataclass(frozen=True)
+class Pipeline:
+    """How many iterations' blocks have room in shared memory; larger blocks have room for one."""
+
+    stages: int
+    largest: int
+
+
+PIPELINES = (Pipeline(3, 1 << 20), Pipeline(2, 1 << 20), Pipeline(2, 1 << 14))
+"""The best one first."""
+
+
 def grids_for(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> list[Grid]:
     """The grids that a kernel's tiles have enough rows, columns and registers for, the best one first.
 
@@ -80,15 +93,13 @@ def place_in_grid(
     plan: RowPlan,
     dims: dict[str, block.DimAttr],
     grid: Grid,
-    stages: int,
+    pipeline: Pipeline,
     shared_memory: int,
 ) -> bool:
-    """Place the tiles of one parallel loop, with so many stages in its loops; False where they do not fit,
-    and it is left half done.
-    """
+    """Place the tiles of one parallel loop; False where they do not fit, and it is left half done."""
     _cross_through_shared(parallel, plan)
-    _GridOperands(parallel, plan, dims, grid.rows, stages).insert()
-    _fetch_before_inner_loops(parallel)
+    _GridOperands(parallel, plan, dims, grid.rows, pipeline).insert()
+    _fetch_early(parallel)
     for tile in plan.swept:
         if tile.uses:
             set_space(tile, Space.Shared)
@@ -143,10 +154,10 @@ class _GridOperands(StagedOperands):
         plan: RowPlan,
         dims: dict[str, block.DimAttr],
         warps: int,
-        stages: int,
+        pipeline: Pipeline,
     ):
         super().__init__(parallel, plan, dims, warps)
-        self.count = stages
+        self.pipeline = pipeline
         fetched = [cursor.owner for cursor in self.cursors]
         self.around = {
             loop
@@ -158,9 +169,13 @@ class _GridOperands(StagedOperands):
 
     def stages(self, cursor: SSAValue) -> int:
         """One where a loop inside fetches ahead: its first block is waited for together with this one."""
-        owner = cursor.owner
+        owner, item = cursor.owner, cursor.type
         assert isinstance(owner, kernel.CursorOp)
-        return 1 if owner.parent_op() in self.around or super().stages(cursor) == 1 else self.count
+        assert isinstance(item, kernel.CursorType)
+        rows, columns = (padded(length_of(self.dims, name) or 0) for name in item.dims)
+        is_large = rows * columns * bit_width(item.element_type) // 8 > self.pipeline.largest
+        alone = is_large or owner.parent_op() in self.around
+        return 1 if alone or super().stages(cursor) == 1 else self.pipeline.stages
 
 
 def _loops_around(op: Operation) -> list[Operation]:
@@ -172,22 +187,20 @@ def _loops_around(op: Operation) -> list[Operation]:
     return found
 
 
-def _fetch_before_inner_loops(parallel: kernel.ParallelOp) -> None:
-    """Let what a loop fetches for itself be under way while the loops inside of it run."""
+def _fetch_early(parallel: kernel.ParallelOp) -> None:
+    """Let what an iteration fetches for itself be under way while it computes with other blocks."""
     for loop in list(parallel.walk()):
         if not isinstance(loop, kernel.ForOp):
             continue
         body = loop.body.block
-        inner = next((op for op in body.ops if isinstance(op, kernel.ForOp)), None)
-        if inner is None:
-            continue
+        first = next((op for op in body.ops if isinstance(op, kernel.ForOp | kernel.ContractOp)), None)
         for op in list(body.ops):
-            if not isinstance(op, kernel.LoadOp) or ASYNC_ATTRIBUTE not in op.attributes:
+            if first is None or not isinstance(op, kernel.LoadOp) or ASYNC_ATTRIBUTE not in op.attributes:
                 continue
             cursor, tile = op.source.owner, op.target.owner
             assert isinstance(cursor, kernel.CursorOp)
             assert isinstance(tile, kernel.TileOp)
-            if STAGES_ATTRIBUTE not in tile.attributes and inner.is_before_in_block(op):
+            if STAGES_ATTRIBUTE not in tile.attributes and first.is_before_in_block(op):
                 for each in (cursor, op):
                     each.detach()
-                    body.insert_op_before(each, inner)
+                    body.insert_op_before(each, first)

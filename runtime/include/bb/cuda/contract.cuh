@@ -3,6 +3,7 @@
 //
 //   contract(acc, a, a_row, b, b_row)      acc += a * transposed(b); b is stored N x K
 //   contract_kn(acc, a, a_row, b, b_col)   acc += a * b; b is stored K x N
+//   contract2, contract2_kn                two of them with one left operand, which is read once
 //
 // contract<DEPTH> and contract2<DEPTH> multiply only the first DEPTH columns of a and b: for head dims such as 80
 // and 96, whose tiles have the next power of two of columns.
@@ -168,6 +169,17 @@ BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_r
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
     multiply_step_kn(acc, step, b, b_col, k);
+  }
+}
+template <class T, int M, int N, int RA, int K, int C, class P = as_is>
+BB_DEVICE void contract2_kn(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
+                            shared_tile<T, K, C> bx, shared_tile<T, K, C> by, int b_col, P prepare = P()) {
+  BB_UNROLL
+  for (int k = 0; k < K / element<T>::STEP; ++k) {
+    auto step = load_step<M>(a, a_row, k);
+    prepare(step, k * element<T>::STEP);
+    multiply_step_kn(x, step, bx, b_col, k);
+    multiply_step_kn(y, step, by, b_col, k);
   }
 }
 template <class T, int M, int N, int K, int C>
