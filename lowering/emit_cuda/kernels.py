@@ -392,7 +392,8 @@ class KernelEmitter:
                     return []
                 self.under_way = True
                 name = self.memory.tiles[op.target].pointer
-                return [f"// fetch {name}", *self._fetch(op, name), "bb::cp_async_commit();"]
+                anew = "bb::this_thread_anew()" if self._fetching_loops > 1 else ""
+                return [f"// fetch {name}", *self._fetch(op, name, anew), "bb::cp_async_commit();"]
             case _:
                 if self.fragments is not None and self.fragments.concerns(op):
                     return self.fragments.lines(op)
