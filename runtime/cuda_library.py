@@ -37,6 +37,8 @@ class CudaLibrary(LoweredProgram):
         self.entries: dict[str, Any] = dict.fromkeys((each.sym_name.data for each in self.kernels), None)
         self.reports: list[Any] = []
         """On the emulator: the reports of the launches of the last call, in order."""
+        self.launched: list[CudaSource] = []
+        """On the emulator: the source that each of these launches was of."""
 
     def written(self) -> CudaSource:
         """The source for arrays in row-major order. Raises OpError."""

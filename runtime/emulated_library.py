@@ -82,6 +82,7 @@ class EmulatedLibrary(CudaLibrary):
             time_limit=TIME_LIMIT,
         )
         self.reports.append(report)
+        self.launched.append(source)
         for view, array in copies:
             if view.writable:
                 view.numpy()[...] = array

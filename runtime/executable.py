@@ -196,6 +196,7 @@ class Executable:
             return repeated
         if isinstance(self.library, CudaLibrary):
             self.library.reports.clear()
+            self.library.launched.clear()
         with self.memory.session(arrays):
             inputs = self._views(given)
             outputs = self._outputs(out)
