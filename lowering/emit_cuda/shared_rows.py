@@ -68,7 +68,7 @@ class SharedRowSweep:
             for tile in read
         ]
         chunks += [
-            f"bb::chunk_of<{storage_type(tile_type(tile).element_type)}> {self._chunks[tile]};"
+            f"bb::chunk_of<{self._all.staged[tile].type_name}::type> {self._chunks[tile]};"
             for tile in written
             if tile not in read
         ]
