@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
+from typing_extensions import TypeIs
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
@@ -26,7 +27,7 @@ _UNITED = {Output.Sum: "bb::plus()", Output.Max: "bb::larger()", Output.Min: "bb
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
-def goes_over_left_operands(op: Operation, fragments: Fragments) -> bool:
+def goes_over_left_operands(op: Operation, fragments: Fragments) -> TypeIs[kernel.SweepOp]:
     """Whether an operation is a sweep over swizzled tiles with rows that warps share out."""
     return isinstance(op, kernel.SweepOp) and len(op.dims) == 2 and op.dims[0] in fragments.rows
 
