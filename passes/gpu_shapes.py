@@ -3,7 +3,8 @@
 The rows of results go in blocks of `ROWS`: four warps of 32 rows, or eight of 16. What is a column first and
 summed over then (the keys of an attention, hidden features) goes in blocks of `CHAINED`, of half as many
 where the sums beside it are wider than that; what is summed over alone is whole up to `WHOLE`, and goes in
-blocks of `DEPTH` beyond, of half as many where operands have 32 bits or more; columns of results are whole up to `WHOLE`, and go in blocks of that.
+blocks of `DEPTH` beyond, of half as many where operands have 32 bits or more; columns of results are whole
+up to `WHOLE`, and go in blocks of that.
 
 A program without contractions waits for memory: a row stays whole up to `LONGEST_ROW` elements, and a block
 has as many rows as its warps take at a time.

@@ -14,10 +14,10 @@ from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output, Quantity
 from ...dialects.scalar import is_float
-from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer
+from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padded
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
-from .geometry import Dim, Window, tile_type
+from .geometry import Dim, Window, dims_of, tile_type
 from .scalars import expression, number, storage_type, value_type
 from .staging import Staged
 from .statements import Tile
@@ -112,8 +112,17 @@ class Fragments:
             lines.append(f"bb::fill({acc}, 0.0f);")
         right = self.staged[op.rhs]
         function = "contract_kn" if right.rows_contiguous else "contract"
+        function += "" if op.lhs in self.held else self._depth(op)
         lines.append(f"bb::{function}({acc}, {self._left(op)}, {self._stage(op.rhs)}, 0);")
         return lines
+
+    def _depth(self, op: kernel.ContractOp) -> str:
+        """How many columns of a left operand in shared memory are multiplied, where its tile has more."""
+        length = self.dims[dims_of(op.lhs)[1]].block_length
+        assert length is not None
+        step = 8 if op.multiply in (None, tf32) else 16
+        depth = -(-length // step) * step
+        return f"<{depth}>" if depth < padded(length) else ""
 
     def _left(self, op: kernel.ContractOp) -> str:
         if op.lhs in self.held:
