@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import TypeIs
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
-from typing_extensions import TypeIs
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel

@@ -88,8 +88,8 @@ def test_a_whole_feed_forward_layer_is_one_kernel():
     assert outcome.within, outcome.error
     assert outcome.conflicts <= 1.1
     assert measured_bytes(report) == predicted_bytes(function)
-    # An mma adds 16 products to 16 x 8 sums: 64 rows, 2 x 64 features of 2 x 64, 512 columns of 64 features.
-    first, second = 2 * (64 * 64 * 128), 64 * 512 * 64
+    # An mma adds 16 products to 16 x 8 sums: 64 rows, 2 x 64 features of 2 x 64, 512 columns of 48 features.
+    first, second = 2 * (64 * 64 * 128), 64 * 512 * 48
     assert outcome.mma == (first + second) // (16 * 8 * 16)
     assert outcome.executable.source.count("bb::contract2_kn(") == 1
 
