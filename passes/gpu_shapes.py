@@ -8,7 +8,8 @@ never leaves the block. With more than `WIDEST` columns it does.
 
 What is a column first and summed over then (the keys of an attention, hidden features) goes in blocks of
 `CHAINED`; of half as many for an attention with wider sums, whose warps hold whole rows. What is summed over
-alone is whole up to `WHOLE`, and goes in blocks of `DEPTH` beyond.
+alone is whole up to `WHOLE`, and goes in blocks of `DEPTH` beyond. Operands of 32 bits or more halve most of
+these.
 
 A program without contractions waits for memory: a row stays whole up to `LONGEST_ROW` elements, and a block
 has as many rows as its warps take at a time.

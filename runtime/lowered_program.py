@@ -28,8 +28,8 @@ class CudaOptions:
     `arch` is the architecture that NVRTC compiles for; None for that of the device at hand, and `sm_90` where
     there is none. `tier` says what the emulator runs: the `source`, or the `ptx` that NVRTC makes of it. With
     `check` it looks at every access to memory, and finds races. `seed` gives the order in which threads run;
-    None for the same order always. With `tf32` contractions of f32 multiply on tensor cores, which round their
-    operands to 10 bits of fraction: a product is off by 2^-10 of it at most, and sums are in f32.
+    None for the same order always. With `tf32` contractions of f32 multiply on tensor cores, which round
+    their operands to 10 bits of fraction: a product is off by a 1,000th of it at most. Sums are in f32.
     """
 
     arch: str | None = None
@@ -111,7 +111,7 @@ def passes_for(
 
 
 def _in_tf32(passes: tuple[ModulePass, ...], options: CompileOptions) -> tuple[ModulePass, ...]:
-    """The passes, but contractions of f32 may multiply in tf32. Raises InputError where no pass decides it."""
+    """The passes, but contractions of f32 may multiply in tf32. Raises InputError where no pass decides."""
     from ..lowering.block_to_kernel import BlockToKernelPass
     from ..lowering.block_to_kernel.products import Products
 

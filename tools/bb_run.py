@@ -432,7 +432,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add(
         "--tf32",
         action="store_true",
-        help="cuda, emulator: multiply f32 on tensor cores, which round to 10 bits of fraction (default: exactly)",
+        help="cuda, emulator: multiply f32 on tensor cores, which round operands to 10 bits of fraction",
     )
     add("--arch", choices=ARCHITECTURES, help=f"cuda: what NVRTC compiles for (default: {DEFAULT_ARCH})")
     add(

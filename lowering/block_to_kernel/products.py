@@ -17,7 +17,7 @@ from ...dialects import block
 
 
 class Products(StrEnum):
-    """In which type contractions may multiply: that of their operands, always f32, or tf32 if they are f32."""
+    """In which type contractions may multiply: that of operands, always f32, or tf32 where that is f32."""
 
     Operands = "operands"
     F32 = "f32"

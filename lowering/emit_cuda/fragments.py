@@ -23,10 +23,10 @@ from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output, Quantity
 from ...dialects.scalar import is_float
-from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer
+from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padded
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
-from .geometry import Dim, Window, tile_type
+from .geometry import Dim, Window, dims_of, tile_type
 from .scalars import expression, number, storage_type, value_type
 from .staging import Staged, is_fetched_ahead
 from .statements import Tile
@@ -154,6 +154,7 @@ class Fragments:
         function = "contract" if second is None else "contract2"
         if self.staged[op.rhs].rows_contiguous:
             function += "_kn"
+        function += "" if op.lhs in self.held else self._depth(op)
         sums = ", ".join(self.held[each.accumulator].name for each in both)
         right = ", ".join(self.stage(each.rhs) for each in both)
         col0 = self.held[op.accumulator].col0
@@ -175,6 +176,14 @@ class Fragments:
             (two[0].columns, two[0].rows, two[1].rows, two[1].columns, two[1].rows_contiguous)
         )
         return other if same and op.accumulator is not other.accumulator else None
+
+    def _depth(self, op: kernel.ContractOp) -> str:
+        """How many columns of a left operand in shared memory are multiplied, where its tile has more."""
+        length = self.dims[dims_of(op.lhs)[1]].block_length
+        assert length is not None
+        step = 8 if op.multiply in (None, tf32) else 16
+        depth = -(-length // step) * step
+        return f"<{depth}>" if depth < padded(length) else ""
 
     def _left(self, op: kernel.ContractOp) -> str:
         if op.lhs in self.held:

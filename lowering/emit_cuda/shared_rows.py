@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import TypeIs
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Operation, SSAValue
@@ -26,7 +27,7 @@ _UNITED = {Output.Sum: "bb::plus()", Output.Max: "bb::larger()", Output.Min: "bb
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
-def goes_over_left_operands(op: Operation, fragments: Fragments) -> bool:
+def goes_over_left_operands(op: Operation, fragments: Fragments) -> TypeIs[kernel.SweepOp]:
     """Whether an operation is a sweep over swizzled tiles with rows that warps share out."""
     return isinstance(op, kernel.SweepOp) and len(op.dims) == 2 and op.dims[0] in fragments.rows
 
@@ -68,7 +69,7 @@ class SharedRowSweep:
             for tile in read
         ]
         chunks += [
-            f"bb::chunk_of<{storage_type(tile_type(tile).element_type)}> {self._chunks[tile]};"
+            f"bb::chunk_of<{self._all.staged[tile].type_name}::type> {self._chunks[tile]};"
             for tile in written
             if tile not in read
         ]

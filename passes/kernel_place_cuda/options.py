@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
 from xdsl.ir import Operation
+from xdsl.utils.hints import isa
 
 from ...dialects import kernel
 
@@ -54,10 +55,8 @@ def warp_grid(parallel: Operation) -> tuple[int, int] | None:
     value = parallel.attributes.get(WARPS_ATTRIBUTE)
     if isinstance(value, IntegerAttr):
         return value.value.data, 1
-    if isinstance(value, ArrayAttr):
-        numbers = [each.value.data for each in value.data if isinstance(each, IntegerAttr)]
-        if len(numbers) == 2:
-            return numbers[0], numbers[1]
+    if isa(value, ArrayAttr[IntegerAttr]) and len(value) == 2:
+        return value.data[0].value.data, value.data[1].value.data
     return None
 
 

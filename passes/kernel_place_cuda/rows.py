@@ -63,8 +63,8 @@ def row_plan(
 
 
 def _operand_type(op: kernel.ContractOp) -> Attribute | None:
-    """The type of a contraction's operands in memory, if warps can do it: f16 and bf16, on tensor cores; f32, on
-    FMA units or in tf32.
+    """The type of a contraction's operands in memory, if warps can do it: f16 or bf16 for tensor cores, f32
+    for FMA units or, in tf32, for tensor cores.
     """
     if op.multiply is not None and not isinstance(op.multiply, FloatTF32Type):
         return op.multiply

@@ -20,8 +20,8 @@ needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="Cu
 BF16, F16, F32 = (np.dtype(each) for each in (ml_dtypes.bfloat16, np.float16, np.float32))
 HELD = {"bb::bf16": BF16, "bb::f16": F16, "bb::tf32": F32, "float": F32}
 
-# type, M, N, K, width of B's tile, B stored K x N, A in shared memory (0), in registers (1), or sums (2), or B
-# taken twice (3), first column or row
+# type, M, N, K, width of B's tile, B stored K x N, A in shared memory (0), in registers (1), or sums (2), or
+# B taken twice (3); first column or row
 PRODUCTS = [
     ("bb::bf16", 32, 32, 64, 64, False, 0, 32),
     ("float", 32, 16, 8, 32, False, 0, 16),
@@ -275,7 +275,7 @@ MISUSES = {
         bb::contract_kn(c, a, b, 0);""",
     "a right operand has at least as many rows": """
         bb::acc_tile<16, 32> c; bb::contract_kn(c, c, bb::shared_tile<float, 16, 32>{s}, 0);""",
-    "DEPTH of f32 is a multiple of 4": """
+    "DEPTH of f32 is a multiple of 8": """
         bb::acc_tile<16, 16> c; bb::shared_tile<float, 16, 16> t{s}; bb::contract<6>(c, t, 0, t, 0);""",
     "only 16-bit results are stored through shared memory": """
         bb::acc_tile<16, 16> c; bb::store(c, bb::shared_tile<float, 16, 16>{s}, 0, 0, o, 16, 16, 16);""",

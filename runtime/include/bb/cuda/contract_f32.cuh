@@ -84,16 +84,17 @@ BB_DEVICE void multiply_quads_kn(acc_tile<M, N>& acc, const row_quads<M>& x, sha
 template <int DEPTH = 0, int M, int N, int RA, int RB, int K>
 BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<float, RA, K> a, int a_row, shared_tile<float, RB, K> b,
                         int b_row) {
-  static_assert(DEPTH % 4 == 0 && DEPTH <= K, "DEPTH of f32 is a multiple of 4, within the tiles");
+  static_assert(DEPTH % 8 == 0 && DEPTH <= K, "DEPTH of f32 is a multiple of 8, within the tiles");
   BB_UNROLL_BY(2)
   for (int k = 0; k < (DEPTH ? DEPTH : K) / 4; ++k)
     multiply_quads(acc, load_quads<M>(a, a_row, k), b, b_row, k);
 }
-template <int M, int N, int RA, int K, int C>
+template <int DEPTH = 0, int M, int N, int RA, int K, int C>
 BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<float, RA, K> a, int a_row, shared_tile<float, K, C> b,
                            int b_col) {
+  static_assert(DEPTH % 8 == 0 && DEPTH <= K, "DEPTH of f32 is a multiple of 8, within the tiles");
   BB_UNROLL_BY(1)
-  for (int k = 0; k < K / 8; ++k) BB_UNROLL
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / 8; ++k) BB_UNROLL
   for (int half = 0; half < 2; ++half)
     multiply_quads_kn(acc, load_quads<M>(a, a_row, 2 * k + half), b, b_col, k, half);
 }
