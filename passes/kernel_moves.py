@@ -186,8 +186,8 @@ def _fetches_whole_blocks(op: Operation, dim: str) -> bool:
 
 
 def _copies(op: Operation, cursor: kernel.CursorOp) -> int:
-    """How many of a block's warps bring the same for themselves, to registers: vectors over columns where each
-    has whole rows, vectors over rows where several share out the columns.
+    """How many of a block's warps bring the same for themselves, to registers: vectors over columns where
+    each has whole rows, vectors over rows where several share out the columns.
     """
     parallel = op.parent_op()
     while parallel is not None and not isinstance(parallel, kernel.ParallelOp):

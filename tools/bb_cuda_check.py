@@ -329,8 +329,8 @@ def _conflicts(report: LaunchReport) -> list[str]:
         key=lambda line: line.ideal_passes - line.passes,
     )
     return [
-        f"{line.location}: bank conflicts x{line.conflict_factor:.2f}, {line.passes:,} passes of shared memory "
-        f"for {line.ideal_passes:,}"
+        f"{line.location}: bank conflicts x{line.conflict_factor:.2f}, "
+        f"{line.passes:,} passes of shared memory for {line.ideal_passes:,}"
         for line in worst[:_WORST]
     ]
 

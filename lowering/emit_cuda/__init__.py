@@ -32,8 +32,9 @@ def emit_cuda(kernels: Iterable[kernel.FuncOp], layouts: Sequence[Layout] = ()) 
 
     The tiles must have places (`kernel-place-cuda`). A function takes the kernel's arrays in order as
     pointers; the strides of their axes in elements (`long long`) as far as `layouts`, of the arrays of each
-    kernel, leaves them open (without any, all arrays lie in row-major order); the extents of dims that the program leaves open (`int`); and, if its blocks need
-    memory of their own, that memory, its bytes for each block, and the number of iterations.
+    kernel, leaves them open (without any, all arrays lie in row-major order); the extents of dims that the
+    program leaves open (`int`); and, if its blocks need memory of their own, that memory, its bytes for each
+    block, and the number of iterations.
 
     Raises OpError for what has no form on a GPU.
     """

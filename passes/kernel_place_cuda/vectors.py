@@ -1,4 +1,4 @@
-"""Vectors of arrays on their way to shared memory: asynchronously, and ahead in loops that fetch ahead anyway."""
+"""Vectors of arrays on their way to shared memory: asynchronously, and ahead in loops that fetch ahead."""
 
 from __future__ import annotations
 

@@ -74,8 +74,13 @@ def read_report(
 
 
 def _buffer(buffer: Buffer, line: Line) -> BufferTraffic:
-    widths = {key: _whole_numbers(line.get(key), len(WIDTHS)) for key in ("load_widths", "store_widths")}
-    return BufferTraffic(buffer.name, buffer.size, **_numbers(line), **widths)
+    return BufferTraffic(
+        buffer.name,
+        buffer.size,
+        load_widths=_whole_numbers(line.get("load_widths"), len(WIDTHS)),
+        store_widths=_whole_numbers(line.get("store_widths"), len(WIDTHS)),
+        **_numbers(line),
+    )
 
 
 def _by_line(lines: Sequence[Line], places: Mapping[int, SourceLocation | None]) -> tuple[LineTraffic, ...]:
