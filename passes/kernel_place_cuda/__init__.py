@@ -17,7 +17,7 @@ from .general import drop_merges, place_generally
 from .options import SHARED_MEMORY, THREADS, is_placed
 from .rows import row_plan
 from .transposed import transpose_contractions
-from .warps import place_by_warps
+from .warps import Staging, place_by_warps
 from .whole_rows import place_whole_rows
 
 __all__ = ["KernelPlaceCudaPass", "is_placed"]
@@ -65,13 +65,16 @@ class KernelPlaceCudaPass(ModulePass):
         dims = block.parse_dims(function.attributes[block.DIMS])
         if place_whole_rows(parallel, dims):
             return True
-        trial = parallel.clone()
-        function.body.block.insert_op_before(trial, parallel)
-        drop_merges(trial)
-        transpose_contractions(trial)
-        plan = row_plan(trial, dims)
-        placed = plan is not None and place_by_warps(function, trial, plan, self.shared_memory)
-        rejected = parallel if placed else trial
-        rejected.detach()
-        rejected.erase()
-        return placed
+        for staging in Staging:
+            trial = parallel.clone()
+            function.body.block.insert_op_before(trial, parallel)
+            drop_merges(trial)
+            transpose_contractions(trial)
+            plan = row_plan(trial, dims)
+            placed = plan is not None and place_by_warps(function, trial, plan, self.shared_memory, staging)
+            rejected = parallel if placed else trial
+            rejected.detach()
+            rejected.erase()
+            if placed or plan is None:
+                return placed
+        return False
