@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from bb.dialects import block, kernel
 from bb.lowering.programs import parse
+from bb.passes.kernel_place_cuda.options import WARPS_ATTRIBUTE
 from bb.runtime.api import random_inputs
 from bb.runtime.cuda_emulator import LaunchReport
 from bb.runtime.executable import Executable, compile_program
@@ -51,14 +52,17 @@ class Outcome:
 
 
 def text_of(example: str, type: str) -> str:
-    """An example's program, in another element type."""
-    return (EXAMPLES / f"{example}.mlir").read_text().replace("f32", type)
+    """An example's program, in another element type; tf32 is one of products."""
+    return (EXAMPLES / f"{example}.mlir").read_text().replace("f32", type.removeprefix("t"))
 
 
 def run(text: str, type: str, entry: str | None = None, seed: int = 0, **options: Any) -> Outcome:
-    """Run a program on random arrays in check mode; findings are raised."""
+    """Run a program on random arrays in check mode; findings are raised. The type says the bound, and with
+    `tf32` that products are in it.
+    """
     module = parse(text)
     options.setdefault("check", True)
+    options.setdefault("tf32", type == "tf32")
     cuda = CudaOptions(arch="sm_80", profile=True, **options)
     executable = compile_program(module, target="emulator", entry=entry, cuda=cuda)
     arrays = random_inputs(module, seed, entry=entry)
@@ -77,6 +81,17 @@ def run(text: str, type: str, entry: str | None = None, seed: int = 0, **options
 def contractions(executable: Executable) -> int:
     """How many contractions the kernels of a program have."""
     return sum(isinstance(op, kernel.ContractOp) for op in executable.module.walk())
+
+
+def general_contractions(executable: Executable) -> int:
+    """How many contractions are left to kernels in the general form."""
+    loops = [op for op in executable.module.walk() if isinstance(op, kernel.ParallelOp)]
+    return sum(
+        isinstance(op, kernel.ContractOp)
+        for loop in loops
+        if WARPS_ATTRIBUTE not in loop.attributes
+        for op in loop.walk()
+    )
 
 
 def predicted_bytes(function: kernel.FuncOp) -> dict[str, int]:

@@ -10,10 +10,20 @@ import numpy as np
 import pytest
 from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
+from bb.lowering.pipelines import PIPELINES
 from bb.runtime.cuda_compile import cuda_compiler_problem
 from bb.runtime.cuda_library import CudaLibrary
 from bb.runtime.lowered_program import CompileOptions, CudaOptions
-from cuda_evidence import EXAMPLES, contractions, measured_bytes, predicted_bytes, rows, run, text_of
+from cuda_evidence import (
+    EXAMPLES,
+    contractions,
+    general_contractions,
+    measured_bytes,
+    predicted_bytes,
+    rows,
+    run,
+    text_of,
+)
 
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="NVRTC is not installed")
 
@@ -25,6 +35,7 @@ CORE = [
     ("softmax", "bf16"),
     ("logsumexp", "f32"),
     ("rmsnorm_matmul", "f32"),
+    ("attention_causal", "tf32"),
 ]
 
 
@@ -32,7 +43,8 @@ CORE = [
 def test_examples_in_check_mode(example: str, type: str):
     outcome = run(text_of(example, type), type)
     assert outcome.within, outcome.error
-    assert outcome.conflicts <= 1.1 or type == "f32"
+    assert outcome.conflicts <= 1.1
+    assert general_contractions(outcome.executable) == 0
     tensor_cores = type != "f32" and contractions(outcome.executable) > 0
     assert (outcome.mma > 0) == tensor_cores
     for report, function in zip(outcome.reports, kernel.kernels_of(outcome.executable.module), strict=True):
@@ -72,6 +84,32 @@ def test_masked_blocks_are_not_fetched():
     traffic = outcome.executable.traffic
     assert traffic is not None
     assert outcome.moved[0] < (traffic.number(traffic.total.bytes_loaded) or 0)
+
+
+def test_f32_is_multiplied_exactly_unless_tf32_is_asked_for():
+    """And a CPU says that it has no tf32, wherever it is asked for."""
+    text = attention(2, 300, 72, "f32")
+    exact, rounded = (
+        CudaLibrary(bb.parse(text), CompileOptions(target="cuda", cuda=CudaOptions(tf32=tf32)))
+        for tf32 in (False, True)
+    )
+    for library, product in ((exact, "float"), (rounded, "bb::tf32")):
+        assert f"bb::contract_kn(out, bb::to_operand<{product}>(" in library.source.replace("out2", "out")
+        # Q, K and V come in 16 bytes at a time, and only as many columns are multiplied as there are.
+        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
+        assert len(re.findall(rf"bb::shared_tile<{product}, \d+, 128>", library.source)) == 3
+        assert "bb::contract<72>(" in library.source
+    with pytest.raises(bb.InputError, match="tf32 belongs to the targets cuda and emulator"):
+        bb.compile(text, cuda=CudaOptions(tf32=True))
+    pipeline = PIPELINES["cuda"].replace("lanes=cols", "lanes=cols multiply=f32")
+    with pytest.raises(bb.InputError, match="tf32 contradicts the pipeline"):
+        bb.compile(text, target="emulator", pipeline=pipeline, cuda=CudaOptions(tf32=True))
+    with pytest.raises(bb.InputError, match="tf32 has no meaning for a program on kernels"):
+        bb.compile(exact.module, target="emulator", cuda=CudaOptions(tf32=True))
+    module = bb.parse(text)
+    bb.PassPipeline(PIPELINES["cpu"].replace("block-to-kernel", "block-to-kernel{multiply=tf32}")).run(module)
+    with pytest.raises(OpError, match="multiplies in tf32, which only GPUs do"):
+        bb.compile(module)
 
 
 @needs_nvrtc
@@ -150,8 +188,6 @@ def test_a_schedule_at_random(form: str):
         for type in ("bf16",)
     )
     module = bb.parse(text)
-    from bb.lowering.pipelines import PIPELINES
-
     pipeline = PIPELINES["cuda"].replace("kernel-place-cuda", f"kernel-place-cuda{{form={form}}}")
     for seed in (1, 2):
         cuda = CudaOptions(check=True, seed=seed)
@@ -220,20 +256,29 @@ ODD = [
     text_of("rmsnorm_matmul", "bf16").replace("140", "129").replace("80", "333").replace("56", "170"),
     text_of("softmax", "bf16").replace("150x96", "7x4104"),
     text_of("softmax", "f16").replace("150x96", "9x131"),
+    attention(2, 37, 40, "f32"),
+    attention(1, 1, 64, "f32"),
+    attention(1, 129, 128, "f32", causal=True),
+    attention(1, 101, 23, "f32", causal=True),
+    text_of("layernorm_matmul", "f32").replace("150", "33").replace("64", "51").replace("96", "45"),
+    text_of("rmsnorm_ffn_swiglu", "f32").replace("130", "37").replace("64", "51").replace("96", "190"),
+    text_of("rmsnorm_matmul", "f32").replace("140", "129").replace("80", "333").replace("56", "170"),
+    text_of("lora", "f32").replace("80", "71").replace("64", "67"),
 ]
 
 
 @pytest.mark.emulator_full
 @pytest.mark.parametrize("tier", ["source", "ptx"])
-@pytest.mark.parametrize("type", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("type", ["f32", "tf32", "f16", "bf16"])
 @pytest.mark.parametrize("example", EVERY)
 def test_every_example(example: str, type: str, tier: str):
     text = text_of(example, type)
     for function in bb.parse(text).ops:
         outcome = run(text, type, function.sym_name.data, tier=tier)
         assert outcome.within, outcome.error
-        assert type == "f32" or outcome.conflicts <= 1.1
-        assert type == "f32" or (outcome.mma > 0) == (contractions(outcome.executable) > 0)
+        assert outcome.conflicts <= 1.1
+        assert general_contractions(outcome.executable) == 0
+        assert (outcome.mma > 0) == (type != "f32" and contractions(outcome.executable) > 0)
 
 
 @pytest.mark.emulator_full
@@ -241,9 +286,33 @@ def test_every_example(example: str, type: str, tier: str):
 @pytest.mark.parametrize("number", range(len(ODD)))
 def test_odd_extents(number: int, tier: str):
     text = ODD[number]
-    outcome = run(text, "bf16" if "bf16" in text else "f16", tier=tier)
-    assert outcome.within, outcome.error
-    assert (outcome.mma > 0) == (contractions(outcome.executable) > 0)
+    own = next(type for type in ("bf16", "f16", "f32") if f"x{type}" in text)
+    for type in ("f32", "tf32") if own == "f32" else (own,):
+        outcome = run(text, type, tier=tier)
+        assert outcome.within, outcome.error
+        assert general_contractions(outcome.executable) == 0
+        assert (outcome.mma > 0) == (type != "f32" and contractions(outcome.executable) > 0)
+
+
+LARGE = [
+    *(attention(4, 1024, width, "f32", causal=causal) for width in (64, 96, 128) for causal in (False, True)),
+    text_of("rmsnorm_matmul", "f32").replace("140", "512").replace("80", "1024").replace("56", "512"),
+    text_of("layernorm_matmul", "f32").replace("150", "512").replace("64", "1024").replace("96", "512"),
+    text_of("rmsnorm_ffn_swiglu", "f32").replace("130", "512").replace("64", "512").replace("96", "1024"),
+]
+
+
+@pytest.mark.emulator_full
+@needs_nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("number", range(len(LARGE)))
+def test_whole_blocks_of_f32_spill_nothing(number: int, arch: str):
+    for tf32 in (False, True):
+        options = CompileOptions(target="cuda", cuda=CudaOptions(tf32=tf32))
+        library = CudaLibrary(bb.parse(LARGE[number]), options)
+        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
+        (found,) = library.resources(arch)
+        assert (found.spill_stores, found.spill_loads) == (0, 0)
 
 
 @pytest.mark.emulator_full
