@@ -40,7 +40,7 @@ from ..dialects.array.core import bit_width
 from ..dialects.block import Blocking
 from ..dialects.diagnostics import OpError, did_you_mean
 from .causal import masked_later
-from .gpu_shapes import gpu_shape
+from .gpu_shapes import gpu_shape, gpu_tile
 from .output import os_reason, print_text
 from .programs import block_programs
 from .ranges import largest_extents
@@ -185,8 +185,8 @@ def _shaped(
             roles.chained,
             roles.causal_columns,
             roles.columns,
+            gpu_tile(dims, roles.rows, roles.chained, roles.reduced, roles.sums, wide=roles.wide),
             sweeps_rows=roles.sweeps_rows,
-            wide=roles.wide,
         )
     extent, longest = dim.static_extent, COLUMNS
     if name in roles.causal_rows:
@@ -288,6 +288,10 @@ class _Roles:
     """What is masked from some index of those rows on."""
     columns: frozenset[str]
     """Columns of contractions' results that nothing is summed over."""
+    reduced: frozenset[str]
+    """What rows are reduced along, or masked along."""
+    sums: Mapping[str, int]
+    """How many contractions have each of the columns."""
     sweeps_rows: bool
     """Whether the program contracts nothing, and reduces nothing but rows."""
     wide: bool
@@ -304,6 +308,7 @@ class _Roles:
         shared: set[str] = set()
         extents = largest_extents(function, block.parse_dims(function.attributes[block.DIMS]))
         reduced: set[str] = set()
+        sums: dict[str, int] = {}
         wide = False
         for op in function.walk():
             if isinstance(op, block.AssembleOp):
@@ -314,6 +319,8 @@ class _Roles:
                 reduced.update(_dims(op.operands[0])[1:])
             elif isinstance(op, block.DotOp):
                 columns.update(_dims(op.result)[1:])
+                for dim in _dims(op.result)[1:]:
+                    sums[dim] = sums.get(dim, 0) + 1
                 wide |= any(bit_width(block.element_type_of(x.type)) > 16 for x in (op.lhs, op.rhs))
                 summed.update(_dims(op.lhs)[1:])
                 contractions.append({*_dims(op.lhs), *_dims(op.rhs)})
@@ -339,6 +346,8 @@ class _Roles:
             frozenset(causal.values()),
             frozenset(causal),
             frozenset(columns - chained - rows),
+            frozenset(reduced | {*masked}),
+            {dim: count for dim, count in sums.items() if dim in columns - chained - rows},
             bool(rows) and not contractions and not rows & reduced,
             wide,
         )

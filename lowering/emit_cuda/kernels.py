@@ -18,6 +18,7 @@ from ...passes.kernel_place_cuda.options import (
     THREADS_ATTRIBUTE,
     WARPS_ATTRIBUTE,
     integer,
+    warp_grid,
 )
 from ...passes.kernel_place_cuda.warps import fragment_rows
 from ..emit_cpp.names import Names
@@ -25,11 +26,12 @@ from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
 from .fragments import Fragments, Rows
 from .geometry import Array, Dim, Size, Window, dims_of, name_dims, product_text, tile_type, window_of
-from .memory import Memory, is_async, is_fetched_ahead
+from .memory import Memory
 from .names import cuda_names
 from .row_pieces import RowPieces, access_width, computes_in_16_bits
 from .scalars import storage_type
-from .staging import fetch_lines, window_vector
+from .shared_rows import SharedRowSweep, goes_over_left_operands
+from .staging import fetch_lines, is_async, is_fetched_ahead, window_vector
 from .statements import Statements, SwizzledTile
 
 THREADS_IN_REGISTERS = 256
@@ -140,16 +142,17 @@ class KernelEmitter:
         group = integer(self.parallel, GROUP_ATTRIBUTE)
         if group is not None:
             return self._function(parameters, *self._whole_rows(group))
-        warps = integer(self.parallel, WARPS_ATTRIBUTE)
-        rows = {} if warps is None else self._warp_rows(warps)
+        grid = warp_grid(self.parallel)
+        warps, columns = grid or (1, 1)
+        rows = {} if grid is None else self._warp_rows(warps)
         self.memory = Memory(
-            self.parallel, self._declared, self.dims, self.names, self.arrays, rows, warps or 1
+            self.parallel, self._declared, self.dims, self.names, self.arrays, rows, warps, columns
         )
-        tiles = [line for each in rows.values() for line in each.declarations(warps or 1)]
+        tiles = [line for each in rows.values() for line in each.declarations(warps, columns)]
         tiles += self.memory.lines()
         body = self._positions()
         self.statements = Statements(self.memory.tiles, self.windows, self.dims, self.names, threads)
-        if warps is not None:
+        if grid is not None:
             self.fragments = Fragments(
                 rows,
                 self.memory.held,
@@ -158,9 +161,11 @@ class KernelEmitter:
                 self.windows,
                 self.dims,
                 self.names,
+                columns,
                 any(isinstance(op, kernel.ContractOp) and op.multiply for op in self.parallel.walk()),
+                self.waits,
             )
-        self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
+        self.waits |= barriers_of(self.parallel.body.block.ops, self.memory.accesses)
         body += self._body(self.parallel.body.block.ops)
         if self.memory.scratch:
             parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
@@ -336,7 +341,12 @@ class KernelEmitter:
     def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []
         last = ""
+        done: Operation | None = None
         for op in ops:
+            if op is done:
+                continue
+            if self.fragments is not None:
+                done = self.fragments.contracted_with(op) or done
             if op in self.waits:
                 lines += self._wait()
             written = self._statement(op)
@@ -382,6 +392,8 @@ class KernelEmitter:
             case _:
                 if self.fragments is not None and self.fragments.concerns(op):
                     return self.fragments.lines(op)
+                if self.fragments is not None and goes_over_left_operands(op, self.fragments):
+                    return SharedRowSweep(self.fragments, op).lines()
                 return self.statements.lines(op)
 
     def _fetch(self, op: kernel.LoadOp, to: str) -> list[str]:

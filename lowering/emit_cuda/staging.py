@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from xdsl.ir import Operation
+
 from ...dialects import kernel
+from ...passes.kernel_place_cuda.options import ASYNC_ATTRIBUTE, STAGES_ATTRIBUTE
 from .geometry import Array, Dim, Window, item_offset, non_item_offsets
 from .scalars import storage_type
 
@@ -138,3 +141,16 @@ def window_vector(window: Window, cursor: kernel.CursorOp, array: Array, dims: M
     if not item.dims or window.strides[-1] != "1":
         return 1
     return vector_of(cursor, item.dims[-1], array, dims) or 1
+
+
+def is_async(op: Operation) -> bool:
+    """Whether an operation copies a block to shared memory without waiting for it."""
+    return isinstance(op, kernel.LoadOp) and ASYNC_ATTRIBUTE in op.attributes
+
+
+def is_fetched_ahead(op: Operation) -> bool:
+    """Whether a load is done by earlier iterations of the loop that it stands in."""
+    if not isinstance(op, kernel.LoadOp) or not is_async(op):
+        return False
+    tile = op.target.owner
+    return isinstance(tile, Operation) and STAGES_ATTRIBUTE in tile.attributes

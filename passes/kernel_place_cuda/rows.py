@@ -32,10 +32,14 @@ class RowPlan:
     """The type of the operands of contractions in memory."""
     held: tuple[SSAValue, ...]
     """The tiles that lie in registers."""
+    swept: tuple[SSAValue, ...] = ()
+    """Blocks of left operands that sweeps go over where they lie, in shared memory."""
 
 
-def row_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> RowPlan | None:
-    """How warps can do a kernel, if they can."""
+def row_plan(
+    parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], widest: int = WIDEST
+) -> RowPlan | None:
+    """How warps can do a kernel, if they can; with tiles of up to so many columns."""
     contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
     rows = frozenset(_dims(op.accumulator)[0] for op in contractions)
     types = {_operand_type(op) for op in contractions}
@@ -48,7 +52,7 @@ def row_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> Row
             type = op.result.type
             assert isinstance(type, kernel.TileType)
             lengths = [length_of(dims, name) for name in type.dims]
-            if any(length is None or padded(length) > WIDEST for length in lengths):
+            if any(length is None or padded(length) > widest for length in lengths):
                 return None
             if type.dims and type.dims[0] in rows:
                 if not isinstance(type.element_type, HELD_TYPES) and type.element_type != i1:

@@ -17,7 +17,7 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
-from ...dialects.kernel import Lanes, Space
+from ...dialects.kernel import Lanes, Output, Space
 from .general import set_space, tile_bytes
 from .lifetimes import Lifetime, arrange, lifetimes
 from .options import (
@@ -62,26 +62,26 @@ def place_by_warps(
 ) -> bool:
     """Place the tiles of one parallel loop; False where they do not fit, and it is left half done."""
     dims = block.parse_dims(function.attributes[block.DIMS])
-    width = _held_at_once(parallel, plan, dims)
+    width = held_at_once(parallel, plan, dims)
     lengths = [padded(length_of(dims, name) or 0) for name in plan.rows]
     if width > 2 * MOST_REGISTERS or max(lengths) > MOST_ROWS:
         return False
     warps = max(max(lengths) // (32 if width <= MOST_REGISTERS else 16), 1)
     if warps > MOST_WARPS:
         return False
-    staged = _StagedOperands(parallel, plan, dims, warps, staging)
+    staged = StagedOperands(parallel, plan, dims, warps, staging)
     staged.insert()
     for tile in plan.held:
         if tile.uses:
             set_space(tile, Space.Register)
-    if _assign_offsets(parallel, dims, warps) > max(shared_memory, LARGEST_SHARED):
+    if assign_offsets(parallel, dims, warps) > max(shared_memory, LARGEST_SHARED):
         return False
     parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(32 * warps, i64)
     parallel.attributes[WARPS_ATTRIBUTE] = IntegerAttr(warps, i64)
     return True
 
 
-def _held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> int:
+def held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> int:
     """The most columns of tiles in registers that are alive at the same time."""
     lives = lifetimes(parallel.body.block)
     events: list[tuple[int, int, int]] = []
@@ -100,7 +100,7 @@ def _held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, bl
     return most
 
 
-class _StagedOperands:
+class StagedOperands:
     """What is brought to shared memory: for contractions, and for tiles in registers."""
 
     def __init__(
@@ -109,7 +109,7 @@ class _StagedOperands:
         plan: RowPlan,
         dims: dict[str, block.DimAttr],
         warps: int,
-        staging: Staging,
+        staging: Staging = Staging.All,
     ):
         self.parallel, self.plan, self.dims, self.warps = parallel, plan, dims, warps
         self.staging = staging
@@ -120,8 +120,10 @@ class _StagedOperands:
                 for value in (op.lhs, op.rhs):
                     if isinstance(value.type, kernel.CursorType):
                         self.cursors.setdefault(value, []).append(op)
-            elif (isinstance(op, kernel.LoadOp) and op.target in plan.held and self._is_staged(op)) or (
-                isinstance(op, kernel.LoadOp) and self._is_right(op.target)
+            elif isinstance(op, kernel.LoadOp) and (
+                (op.target in plan.held and self._is_staged(op))
+                or op.target in plan.swept
+                or self._is_right(op.target)
             ):
                 self.cursors.setdefault(op.source, []).append(op)
 
@@ -145,7 +147,8 @@ class _StagedOperands:
             isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
         )
 
-    def _stages(self, cursor: SSAValue) -> int:
+    def stages(self, cursor: SSAValue) -> int:
+        """How many iterations' blocks there is room for."""
         owner = cursor.owner
         assert isinstance(owner, kernel.CursorOp)
         loop = owner.parent_op()
@@ -185,7 +188,7 @@ class _StagedOperands:
             load.attributes[ASYNC_ATTRIBUTE] = UnitAttr()
             load.location = owner.location
             tile.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
-            stages = self._stages(cursor)
+            stages = self.stages(cursor)
             loop = owner.parent_op()
             if stages > 1 and isinstance(loop, kernel.ForOp):
                 tile.attributes[STAGES_ATTRIBUTE] = IntegerAttr(stages, i64)
@@ -270,11 +273,14 @@ def _writes(loop: kernel.ForOp, array: SSAValue) -> bool:
     )
 
 
-def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], warps: int) -> int:
+def assign_offsets(
+    parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], warps: int, columns: int = 1
+) -> int:
     """Places in shared memory, where no two tiles meet that hold something at the same time; gives the bytes
     that they take together.
 
-    Results of 16 bits go to global memory through it, each by a piece for the store alone.
+    Results of 16 bits go to global memory through it, each by a piece for the store alone; what warps side by
+    side reduce of a row, they exchange there.
     """
     body = parallel.body.block
     number = {op: place for place, op in enumerate(body.walk())}
@@ -283,6 +289,8 @@ def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr],
     for op in number:
         if isinstance(op, kernel.StoreOp) and _goes_through_shared(op):
             sizes[op], lives[op] = swizzled_bytes(op.source, dims, warps, 2), (number[op], number[op])
+        if isinstance(op, kernel.SweepOp) and columns > 1 and reduces_fragments(op):
+            sizes[op], lives[op] = exchange_bytes(op, dims, warps, columns), (number[op], number[op])
         if not isinstance(op, kernel.TileOp) or op.result not in lives:
             continue
         type = op.result.type
@@ -305,6 +313,22 @@ def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr],
         assert isinstance(op, Operation)
         op.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(offset, i64)
     return total
+
+
+def reduces_fragments(op: kernel.SweepOp) -> bool:
+    """Whether a sweep reduces rows of tiles in registers."""
+    return any(kind is not Output.Each for kind in op.output_kinds) and any(
+        isinstance(value.type, kernel.TileType)
+        and value.type.space.data is Space.Register
+        and len(value.type.dims) == 2
+        for value in op.operands
+    )
+
+
+def exchange_bytes(op: kernel.SweepOp, dims: dict[str, block.DimAttr], warps: int, columns: int) -> int:
+    """The bytes by which warps in `columns` columns exchange what they reduce of their rows."""
+    reductions = sum(kind is not Output.Each for kind in op.output_kinds)
+    return 4 * reductions * columns * fragment_rows(length_of(dims, op.dims[0]) or 0, warps)
 
 
 def _loop_that_fetches(tile: SSAValue) -> kernel.ForOp:

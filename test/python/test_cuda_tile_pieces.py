@@ -20,8 +20,8 @@ needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="Cu
 BF16, F16, F32 = (np.dtype(each) for each in (ml_dtypes.bfloat16, np.float16, np.float32))
 HELD = {"bb::bf16": BF16, "bb::f16": F16, "bb::tf32": F32, "float": F32}
 
-# type, M, N, K, width of B's tile, B stored K x N, A in shared memory (0), in registers (1), or sums (2);
-# first column or row
+# type, M, N, K, width of B's tile, B stored K x N, A in shared memory (0), in registers (1), or sums (2), or
+# B taken twice (3); first column or row
 PRODUCTS = [
     ("bb::bf16", 32, 32, 64, 64, False, 0, 32),
     ("float", 32, 16, 8, 32, False, 0, 16),
@@ -41,6 +41,8 @@ PRODUCTS = [
     ("bb::f16", 16, 48, 16, 64, True, 1, 0),
     ("float", 32, 8, 16, 16, True, 0, 8),
     ("bb::tf32", 16, 48, 8, 64, True, 2, 0),
+    ("bb::f16", 32, 32, 32, 64, True, 3, 32),
+    ("bb::bf16", 16, 16, 64, 32, False, 3, 16),
 ]
 # type, rows and columns of a tile, threads, elements an access; rows and columns of the matrix
 TILES = [
@@ -131,14 +133,15 @@ def wide(x: np.ndarray) -> np.ndarray:
 
 @in_tiers(PRODUCTS, "product")
 def test_products(tier: str, case: tuple[Any, ...]) -> None:
-    type, m, n, k, width, kn, _, first = case
+    type, m, n, k, width, kn, held, first = case
     a = whole(1, m, k, dtype=HELD[type])
     b = whole(2, *((k, width) if kn else (width, k)), dtype=HELD[type])
     c = np.empty((m, n), np.float32)
     shared = a.nbytes + b.nbytes
     launch(tier, instance("product", *case[:-1]), a, b, c, np.int32(first), shared=shared)
     right = wide(b)[:, first : first + n] if kn else wide(b)[first : first + n].T
-    np.testing.assert_array_equal(c, wide(a) @ right + 1)
+    times = 3 if held == 3 else 1
+    np.testing.assert_array_equal(c, times * (wide(a) @ right + 1))
 
 
 @both_tiers
@@ -212,10 +215,11 @@ def test_tiles(tier: str, case: tuple[Any, ...]) -> None:
         block=threads,
         shared=tall * broad * x.itemsize,
     )
-    i, j = np.indices(padded.shape)
-    np.testing.assert_array_equal(wide(out), 2 * padded + i % tall - j % broad)
     first = padded[:tall, : min(cols, broad)]
     np.testing.assert_array_equal(stats, [first.sum(1), first.max(1)])
+    padded[:tall, :broad] *= -1
+    i, j = np.indices(padded.shape)
+    np.testing.assert_array_equal(wide(out), 2 * padded + i % tall - j % broad)
 
 
 @in_tiers(COPIES, "copies")

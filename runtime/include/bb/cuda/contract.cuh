@@ -3,13 +3,14 @@
 //
 //   contract(acc, a, a_row, b, b_row)      acc += a * transposed(b); b is stored N x K
 //   contract_kn(acc, a, a_row, b, b_col)   acc += a * b; b is stored K x N
+//   contract2, contract2_kn                two of them with one left operand, which is read once
 //
-// contract<DEPTH>, contract_kn<DEPTH> and contract2<DEPTH> multiply only the first DEPTH columns of a shared tile a:
-// for head dims such as 80 and 96, whose tiles have the next power of two of columns.
-// acc is M x N, from row a_row of a and row (or column) b_row of b on. `a` is a shared tile M' x K, or an a_frag (of
-// tf32 also a paired_frag) in registers, and then without a_row. a_row and b_row are multiples of 8, b_col is one of N.
-// With an operand in shared memory, `prepare(step, k)` may change the registers of each step, columns k to k + STEP
-// of a. tf32 operands are rounded to nearest as they are read.
+// With <DEPTH> they multiply only the first DEPTH columns of a shared tile a: for head dims such as 80 and 96,
+// whose tiles have the next power of two of columns.
+// acc is M x N, from row a_row of a and row (or column) b_row of b on. `a` is a shared tile M' x K, or an
+// a_frag (of tf32 also a paired_frag) in registers, and then without a_row. a_row and b_row are multiples of 8,
+// b_col is one of N. With an operand in shared memory, `prepare(step, k)` may change the registers of each
+// step, columns k to k + STEP of a. tf32 operands are rounded to nearest as they are read.
 #pragma once
 #include "fragments.cuh"
 #include "shared_tile.cuh"
@@ -170,6 +171,17 @@ BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_r
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
     multiply_step_kn(acc, step, b, b_col, k);
+  }
+}
+template <int DEPTH = 0, class T, int M, int N, int RA, int K, int C, class P = as_is>
+BB_DEVICE void contract2_kn(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
+                            shared_tile<T, K, C> bx, shared_tile<T, K, C> by, int b_col, P prepare = P()) {
+  BB_UNROLL
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
+    auto step = load_step<M>(a, a_row, k);
+    prepare(step, k * element<T>::STEP);
+    multiply_step_kn(x, step, bx, b_col, k);
+    multiply_step_kn(y, step, by, b_col, k);
   }
 }
 template <class T, int M, int N, int K, int C>
