@@ -47,13 +47,12 @@ def _loops(op: Operation) -> tuple[str, ...]:
 
 def _source(value: SSAValue) -> str:
     """What a list, or an item of one, is of."""
-    while isinstance(value.owner, Block):
-        around = value.owner.parent_op()
-        if not isinstance(around, block.MapOp):
-            break
-        value = around.operands[value.index]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
-    if isinstance(value.owner, block.PartitionOp):
-        value = value.owner.operands[0]
+    owner = value.owner
+    while isinstance(owner, Block) and isinstance(around := owner.parent_op(), block.MapOp):
+        value = around.operands[list(owner.args).index(value)]  # pyright: ignore[reportArgumentType]
+        owner = value.owner
+    if isinstance(owner, block.PartitionOp):
+        value = owner.tensor
     return value.name_hint or "array"
 
 

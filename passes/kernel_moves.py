@@ -208,4 +208,4 @@ def _copies(op: Operation, cursor: kernel.CursorOp) -> int:
 def _rows(parallel: kernel.ParallelOp) -> set[str]:
     """The dims of the rows of blocks."""
     types = [op.result.type for op in parallel.walk() if isinstance(op, kernel.TileOp)]
-    return {type.dims[0] for type in types if isinstance(type, kernel.TileType) and len(type.dims) == 2}
+    return {type.dims[0] for type in types if len(type.dims) == 2}

@@ -12,6 +12,7 @@ import numpy as np
 from bb.dialects import block, kernel
 from bb.lowering.programs import parse
 from bb.passes.kernel_moves import moves_of_kernel
+from bb.passes.kernel_place_cuda.options import WARPS_ATTRIBUTE
 from bb.runtime.api import random_inputs
 from bb.runtime.cuda_emulator import WIDTHS, LaunchReport
 from bb.runtime.executable import Executable, compile_program
@@ -51,14 +52,17 @@ class Outcome:
 
 
 def text_of(example: str, type: str) -> str:
-    """An example's program, in another element type."""
-    return (EXAMPLES / f"{example}.mlir").read_text().replace("f32", type)
+    """An example's program, in another element type; tf32 is one of products."""
+    return (EXAMPLES / f"{example}.mlir").read_text().replace("f32", type.removeprefix("t"))
 
 
 def run(text: str, type: str, entry: str | None = None, seed: int = 0, **options: Any) -> Outcome:
-    """Run a program on random arrays in check mode; findings are raised."""
+    """Run a program on random arrays in check mode; findings are raised. The type says the bound, and with
+    `tf32` that products are in it.
+    """
     module = parse(text)
     options.setdefault("check", True)
+    options.setdefault("tf32", type == "tf32")
     cuda = CudaOptions(arch="sm_80", profile=True, **options)
     executable = compile_program(module, target="emulator", entry=entry, cuda=cuda)
     arrays = random_inputs(module, seed, entry=entry)
@@ -79,21 +83,43 @@ def contractions(executable: Executable) -> int:
     return sum(isinstance(op, kernel.ContractOp) for op in executable.module.walk())
 
 
-def complaints(outcome: Outcome, type: str, tier: str = "source") -> list[str]:
-    """What a run leaves to be desired: nothing, where the evidence is complete."""
+def general_contractions(executable: Executable) -> int:
+    """How many contractions are left to kernels in the general form."""
+    loops = [op for op in executable.module.walk() if isinstance(op, kernel.ParallelOp)]
+    return sum(
+        isinstance(op, kernel.ContractOp)
+        for loop in loops
+        if WARPS_ATTRIBUTE not in loop.attributes
+        for op in loop.walk()
+    )
+
+
+def complaints(outcome: Outcome, type: str, tier: str = "source", *, general: bool = False) -> list[str]:
+    """What a run leaves to be desired: nothing, where the evidence is complete. Kernels in the general form are
+    right and move what they should; they are complained of unless they are expected.
+    """
     found: list[str] = []
     if not outcome.within:
         found.append(f"results are {outcome.error} away from float64")
+    left = general_contractions(outcome.executable)
+    if (left > 0) != general:
+        found.append(f"{left} contractions are left to the general form")
     functions = [op.called() for op in launches(outcome.executable)]
     for number, (report, function) in enumerate(zip(outcome.reports, functions, strict=True)):
         assert function is not None
         found += traffic_complaints(report, function)
-        found += narrow_loads(report, function)
-        if tier == "source":
+        if not general:
             text = outcome.executable.library.launched[number].text
-            found += loop_conflicts(report, text)
-            if type != "f32":
+            found += narrow_loads(report, function)
+            found += loop_conflicts(report, text) if tier == "source" else []
+            if tier == "source" and type != "f32":
                 found += idle_tensor_cores(report, text, function)
+    return found if general else found + _totals(outcome, type)
+
+
+def _totals(outcome: Outcome, type: str) -> list[str]:
+    """The same of all launches together, which the PTX tier can say as well."""
+    found: list[str] = []
     if outcome.conflicts > MOST_CONFLICTS:
         found.append(f"bank conflicts x{outcome.conflicts:.2f} in all")
     if (outcome.mma > 0) != (type != "f32" and contractions(outcome.executable) > 0):

@@ -4,6 +4,8 @@ widths of accesses, bank conflicts of each loop, tensor cores in each contractio
 
 from __future__ import annotations
 
+import re
+
 import bb
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from bb.runtime.cuda_compile import compile_cuda, cuda_compiler_problem, kernel_
 from bb.runtime.cuda_emulator.native_files import device_directory
 from bb.runtime.cuda_library import CudaLibrary
 from bb.runtime.interpreter import select_function
-from bb.runtime.lowered_program import CompileOptions
+from bb.runtime.lowered_program import CompileOptions, CudaOptions
 from cuda_evidence import EXAMPLES, attention, complaints, run, text_of
 from example_programs import odd_sizes, resized
 
@@ -28,6 +30,7 @@ CORE = [
     ("softmax", "bf16"),
     ("logsumexp", "f32"),
     ("rmsnorm_matmul", "f32"),
+    ("attention_causal", "tf32"),
 ]
 
 
@@ -128,12 +131,20 @@ ODD = [
     text_of("rmsnorm_matmul", "bf16").replace("140", "129").replace("80", "333").replace("56", "170"),
     text_of("softmax", "bf16").replace("150x96", "7x4104"),
     text_of("softmax", "f16").replace("150x96", "9x131"),
+    attention(2, 37, 40, "f32"),
+    attention(1, 1, 64, "f32"),
+    attention(1, 129, 128, "f32", causal=True),
+    attention(1, 101, 23, "f32", causal=True),
+    text_of("layernorm_matmul", "f32").replace("150", "33").replace("64", "51").replace("96", "45"),
+    text_of("rmsnorm_ffn_swiglu", "f32").replace("130", "37").replace("64", "51").replace("96", "190"),
+    text_of("rmsnorm_matmul", "f32").replace("140", "129").replace("80", "333").replace("56", "170"),
+    text_of("lora", "f32").replace("80", "71").replace("64", "67"),
 ]
 
 
 @pytest.mark.emulator_full
 @pytest.mark.parametrize("tier", ["source", pytest.param("ptx", marks=needs_nvrtc)])
-@pytest.mark.parametrize("type", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("type", ["f32", "tf32", "f16", "bf16"])
 @pytest.mark.parametrize("example", EVERY)
 def test_every_example(example: str, type: str, tier: str):
     text = text_of(example, type)
@@ -149,7 +160,9 @@ def test_every_example(example: str, type: str, tier: str):
 def test_every_example_at_odd_extents(example: str, type: str, which: str):
     text = odd_text(example, type, which)
     function = next(iter(bb.parse(text).ops))
-    assert complaints(run(text, type, function.sym_name.data), type) == []
+    # The whole decoder layer is one kernel then, of whose tiles registers hold too few.
+    general = example == "decoder_layer" and (type, which) != ("f32", "primes")
+    assert complaints(run(text, type, function.sym_name.data), type, general=general) == []
 
 
 @pytest.mark.emulator_full
@@ -157,8 +170,30 @@ def test_every_example_at_odd_extents(example: str, type: str, which: str):
 @pytest.mark.parametrize("number", range(len(ODD)))
 def test_odd_extents(number: int, tier: str):
     text = ODD[number]
-    type = "bf16" if "bf16" in text else "f16"
-    assert complaints(run(text, type, tier=tier), type, tier) == []
+    own = next(type for type in ("bf16", "f16", "f32") if f"x{type}" in text)
+    for type in ("f32", "tf32") if own == "f32" else (own,):
+        assert complaints(run(text, type, tier=tier), type, tier) == []
+
+
+LARGE = [
+    *(attention(4, 1024, width, "f32", causal=causal) for width in (64, 96, 128) for causal in (False, True)),
+    text_of("rmsnorm_matmul", "f32").replace("140", "512").replace("80", "1024").replace("56", "512"),
+    text_of("layernorm_matmul", "f32").replace("150", "512").replace("64", "1024").replace("96", "512"),
+    text_of("rmsnorm_ffn_swiglu", "f32").replace("130", "512").replace("64", "512").replace("96", "1024"),
+]
+
+
+@pytest.mark.emulator_full
+@needs_nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("number", range(len(LARGE)))
+def test_whole_blocks_of_f32_spill_nothing(number: int, arch: str):
+    for tf32 in (False, True):
+        options = CompileOptions(target="cuda", cuda=CudaOptions(tf32=tf32))
+        library = CudaLibrary(bb.parse(LARGE[number]), options)
+        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
+        (found,) = library.resources(arch)
+        assert (found.spill_stores, found.spill_loads) == (0, 0)
 
 
 @pytest.mark.emulator_full

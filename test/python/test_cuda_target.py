@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.dialects.diagnostics import OpError
+from bb.lowering.pipelines import PIPELINES
 from bb.runtime.cuda_compile import cuda_compiler_problem
 from bb.runtime.cuda_library import CudaLibrary
 from bb.runtime.lowered_program import CompileOptions, CudaOptions
@@ -37,6 +38,32 @@ def test_masked_blocks_are_not_fetched():
     traffic = outcome.executable.traffic
     assert traffic is not None
     assert outcome.moved[0] < (traffic.number(traffic.total.bytes_loaded) or 0)
+
+
+def test_f32_is_multiplied_exactly_unless_tf32_is_asked_for():
+    """And a CPU says that it has no tf32, wherever it is asked for."""
+    text = attention(2, 300, 72, "f32")
+    exact, rounded = (
+        CudaLibrary(bb.parse(text), CompileOptions(target="cuda", cuda=CudaOptions(tf32=tf32)))
+        for tf32 in (False, True)
+    )
+    for library, product in ((exact, "float"), (rounded, "bb::tf32")):
+        assert f"bb::contract_kn(out, bb::to_operand<{product}>(" in library.source.replace("out2", "out")
+        # Q, K and V come in 16 bytes at a time, and only as many columns are multiplied as there are.
+        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
+        assert len(re.findall(rf"bb::shared_tile<{product}, \d+, 128>", library.source)) == 3
+        assert "bb::contract<72>(" in library.source
+    with pytest.raises(bb.InputError, match="tf32 belongs to the targets cuda and emulator"):
+        bb.compile(text, cuda=CudaOptions(tf32=True))
+    pipeline = PIPELINES["cuda"].replace("lanes=cols", "lanes=cols multiply=f32")
+    with pytest.raises(bb.InputError, match="tf32 contradicts the pipeline"):
+        bb.compile(text, target="emulator", pipeline=pipeline, cuda=CudaOptions(tf32=True))
+    with pytest.raises(bb.InputError, match="tf32 has no meaning for a program on kernels"):
+        bb.compile(exact.module, target="emulator", cuda=CudaOptions(tf32=True))
+    module = bb.parse(text)
+    bb.PassPipeline(PIPELINES["cpu"].replace("block-to-kernel", "block-to-kernel{multiply=tf32}")).run(module)
+    with pytest.raises(OpError, match="multiplies in tf32, which only GPUs do"):
+        bb.compile(module)
 
 
 @needs_nvrtc
@@ -104,8 +131,6 @@ def test_a_schedule_at_random(form: str):
         for type in ("bf16",)
     )
     module = bb.parse(text)
-    from bb.lowering.pipelines import PIPELINES
-
     pipeline = PIPELINES["cuda"].replace("kernel-place-cuda", f"kernel-place-cuda{{form={form}}}")
     for seed in (1, 2):
         cuda = CudaOptions(check=True, seed=seed)
