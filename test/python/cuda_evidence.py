@@ -95,8 +95,8 @@ def general_contractions(executable: Executable) -> int:
 
 
 def complaints(outcome: Outcome, type: str, tier: str = "source", *, general: bool = False) -> list[str]:
-    """What a run leaves to be desired: nothing, where the evidence is complete. Kernels in the general form are
-    right and move what they should; they are complained of unless they are expected.
+    """What a run leaves to be desired: nothing, where the evidence is complete. Kernels in the general form
+    are right and move what they should; they are complained of unless they are expected.
     """
     found: list[str] = []
     if not outcome.within:
