@@ -152,6 +152,12 @@ def _kernel_scale_operands() -> type[ModulePass]:
     return KernelScaleOperandsPass
 
 
+def _kernel_traffic() -> type[ModulePass]:
+    from ..passes.kernel_traffic import KernelTrafficPass
+
+    return KernelTrafficPass
+
+
 def _kernel_hoist() -> type[ModulePass]:
     from ..passes.kernel_hoist import KernelHoistPass
 
@@ -201,6 +207,7 @@ ALL_PASSES: dict[str, PassFactory] = {
     "kernel-pack-constants": _kernel_pack_constants,
     "kernel-in-place": _kernel_in_place,
     "kernel-place-cuda": _kernel_place_cuda,
+    "kernel-traffic": _kernel_traffic,
 }
 """Every known pass; a factory imports its pass's module when called."""
 

@@ -36,10 +36,11 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects import block
+from ..dialects.array.core import bit_width
 from ..dialects.block import Blocking
 from ..dialects.diagnostics import OpError, did_you_mean
 from .causal import masked_later
-from .gpu_shapes import gpu_shape
+from .gpu_shapes import gpu_shape, gpu_tile
 from .output import os_reason, print_text
 from .programs import block_programs
 from .ranges import largest_extents
@@ -184,6 +185,7 @@ def _shaped(
             roles.chained,
             roles.causal_columns,
             roles.columns,
+            gpu_tile(dims, roles.rows, roles.chained, roles.reduced, roles.sums, wide=roles.wide),
             sweeps_rows=roles.sweeps_rows,
         )
     extent, longest = dim.static_extent, COLUMNS
@@ -286,8 +288,14 @@ class _Roles:
     """What is masked from some index of those rows on."""
     columns: frozenset[str]
     """Columns of contractions' results that nothing is summed over."""
+    reduced: frozenset[str]
+    """What rows are reduced along, or masked along."""
+    sums: Mapping[str, int]
+    """How many contractions have each of the columns."""
     sweeps_rows: bool
     """Whether the program contracts nothing, and reduces nothing but rows."""
+    wide: bool
+    """Whether it contracts blocks of 32-bit elements or longer ones."""
 
     @classmethod
     def of(cls, function: FuncOp) -> _Roles:
@@ -300,6 +308,8 @@ class _Roles:
         shared: set[str] = set()
         extents = largest_extents(function, block.parse_dims(function.attributes[block.DIMS]))
         reduced: set[str] = set()
+        sums: dict[str, int] = {}
+        wide = False
         for op in function.walk():
             if isinstance(op, block.AssembleOp):
                 item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
@@ -309,6 +319,9 @@ class _Roles:
                 reduced.update(_dims(op.operands[0])[1:])
             elif isinstance(op, block.DotOp):
                 columns.update(_dims(op.result)[1:])
+                for dim in _dims(op.result)[1:]:
+                    sums[dim] = sums.get(dim, 0) + 1
+                wide |= any(bit_width(block.element_type_of(x.type)) > 16 for x in (op.lhs, op.rhs))
                 summed.update(_dims(op.lhs)[1:])
                 contractions.append({*_dims(op.lhs), *_dims(op.rhs)})
                 extent = extents[_dims(op.result)[0]].static_extent
@@ -333,7 +346,10 @@ class _Roles:
             frozenset(causal.values()),
             frozenset(causal),
             frozenset(columns - chained - rows),
+            frozenset(reduced | {*masked}),
+            {dim: count for dim, count in sums.items() if dim in columns - chained - rows},
             bool(rows) and not contractions and not rows & reduced,
+            wide,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -49,14 +49,19 @@ class BlockTrafficPass(ModulePass):
         text = json.dumps(as_json(functions), indent=2, ensure_ascii=False) + "\n"
         if self.format == "table":
             text = as_comments(table_text(functions))
-        try:
-            if self.file is None:
-                print_text(text)
-            else:
-                replace_file(self.file, text.encode())
-        except OSError as error:
-            where = "to standard output" if self.file is None else f"'{self.file}'"
-            raise PassFailedException(f"cannot write {where}: {os_reason(error)}") from error
+        print_report(text, self.file)
+
+
+def print_report(text: str, file: str | None) -> None:
+    """Write a report to standard output, or to a file in place of it. Raises PassFailedException."""
+    try:
+        if file is None:
+            print_text(text)
+        else:
+            replace_file(file, text.encode())
+    except OSError as error:
+        where = "to standard output" if file is None else f"'{file}'"
+        raise PassFailedException(f"cannot write {where}: {os_reason(error)}") from error
 
 
 def as_comments(text: str) -> str:
@@ -76,8 +81,10 @@ def _function_text(function: FunctionTraffic) -> str:
     title = f"traffic of @{function.name}"
     if not function.nests:
         return f"{title}: none, there is no block program in it (array-to-block makes one)\n"
-    dims = ", ".join(f"{name} = {_dim_text(dim)}" for name, dim in function.dims.items())
-    text = f"{title}: {dims}\n" + _rendered(function)
+    rows = [(nest.name, _cells(function, nest.traffic)) for nest in function.nests]
+    headings = [name.replace("_", " ") for name in QUANTITIES]
+    table = table_of("nest", headings, [*rows, ("total", _cells(function, function.total))])
+    text = f"{title}: {dims_text(function.dims)}\n{table}"
     if function.uncounted:
         counts = Counter(function.uncounted)
         listed = ", ".join(
@@ -87,6 +94,11 @@ def _function_text(function: FunctionTraffic) -> str:
     return text
 
 
+def dims_text(dims: Mapping[str, DimAttr]) -> str:
+    """The extents and block sizes of dims: `M = 160 in blocks of 64, K = 64 (whole)`."""
+    return ", ".join(f"{name} = {_dim_text(dim)}" for name, dim in dims.items())
+
+
 def _dim_text(dim: DimAttr) -> str:
     extent = "?" if dim.static_extent is None else str(dim.static_extent)
     if dim.is_batch or dim.is_whole:
@@ -94,7 +106,8 @@ def _dim_text(dim: DimAttr) -> str:
     return extent if dim.block_size is None else f"{extent} in blocks of {dim.block_size}"
 
 
-def _rendered(function: FunctionTraffic) -> str:
+def table_of(first: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """A table of named rows, of which the last one is the total."""
     from io import StringIO
 
     from rich import box
@@ -102,13 +115,13 @@ def _rendered(function: FunctionTraffic) -> str:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("nest", no_wrap=True)
-    for name in QUANTITIES:
-        table.add_column(name.replace("_", " "), no_wrap=True)
-    for nest in function.nests:
-        table.add_row(nest.name, *_cells(function, nest.traffic))
+    for heading in (first, *headings):
+        table.add_column(heading, no_wrap=True)
+    for name, cells in rows[:-1]:
+        table.add_row(name, *cells)
     table.add_section()
-    table.add_row("total", *_cells(function, function.total))
+    for name, cells in rows[-1:]:
+        table.add_row(name, *cells)
     stream = StringIO()
     console = Console(
         file=stream, width=10_000, color_system=None, force_terminal=False, highlight=False, markup=False
@@ -122,8 +135,12 @@ def _cells(function: FunctionTraffic, traffic: Traffic) -> list[str]:
 
 
 def _cell(function: FunctionTraffic, expression: Polynomial) -> str:
+    return folded(expression, function.number(expression))
+
+
+def folded(expression: Polynomial, number: int | None) -> str:
+    """An expression on as many lines as it needs, and its value where that is known and says more."""
     lines = _folded(str(expression))
-    number = function.number(expression)
     if number is not None and expression.symbols():
         lines.append(f"= {number:,}")
     return "\n".join(lines)

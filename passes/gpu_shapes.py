@@ -1,9 +1,15 @@
 """Block sizes for GPUs: powers of two, so that tiles fit the fragments of tensor cores and shared memory.
 
-The rows of results go in blocks of `ROWS`: four warps of 32 rows, or eight of 16. What is a column first and
-summed over then (the keys of an attention, hidden features) goes in blocks of `CHAINED`, of half as many
-where the sums beside it are wider than that; what is summed over alone is whole up to `WHOLE`, and goes in
-blocks of `DEPTH` beyond; columns of results are whole up to `WHOLE`, and go in blocks of that.
+What a block computes stays in its registers, which hold `SUMS` elements of results. A matrix product has
+`ROWS` rows of them, and columns in blocks of `WIDE`, or of `WHOLE` where that leaves less empty, or more of
+the GPU busy (`BUSY` blocks). Where contractions follow each other, as in a feed-forward layer, the columns of
+the last one are whole, with as many rows as fit beside them: what is in between is then computed once, and
+never leaves the block. With more than `WIDEST` columns it does.
+
+What is a column first and summed over then (the keys of an attention, hidden features) goes in blocks of
+`CHAINED`; of half as many for an attention with wider sums, whose warps hold whole rows. What is summed over
+alone is whole up to `WHOLE`, and goes in blocks of `DEPTH` beyond. Operands of 32 bits or more halve most of
+these.
 
 A program without contractions waits for memory: a row stays whole up to `LONGEST_ROW` elements, and a block
 has as many rows as its warps take at a time.
@@ -12,6 +18,8 @@ has as many rows as its warps take at a time.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from math import prod
 
 from ..dialects import block
 from ..dialects.block import Blocking
@@ -20,10 +28,88 @@ ROWS = 128
 CHAINED = 64
 DEPTH = 64
 WHOLE = 128
+WIDE = 256
+WIDEST = 1024
+SUMS = ROWS * WIDE
+FEW_ROWS = 64
+BUSY = 96
+"""Blocks that all multiprocessors of a large GPU have something to do with."""
 LONGEST_ROW = 16384
 SWEPT_ROWS = 8
 ROW_PART = 1024
 """Columns of a part of a row that is longer than `LONGEST_ROW`, or whose length is not known."""
+
+
+@dataclass(frozen=True)
+class GpuTile:
+    """How large the tiles of results are: rows, and columns of a block; columns up to `whole` are not cut."""
+
+    rows: int = ROWS
+    columns: int = WHOLE
+    whole: int = WHOLE
+    depth: int = DEPTH
+    whole_depth: int = WHOLE
+    chained: int = CHAINED
+
+
+def gpu_tile(
+    dims: Mapping[str, block.DimAttr],
+    rows: Collection[str],
+    chained: Collection[str],
+    reduced: Collection[str],
+    sums: Mapping[str, int],
+    *,
+    wide: bool = False,
+) -> GpuTile:
+    """The tile for a program with contractions.
+
+    `sums` are the columns of results that nothing is summed over later, and how many contractions have them;
+    `reduced` are the dims that rows are reduced along: warps that hold whole rows of those do better. `wide`
+    says that operands of contractions have 32 bits or more: they take twice the shared memory, and, on FMA
+    units, more registers beside the sums.
+    """
+    parts = 2 if wide else 1
+    if any(name in reduced for name in (*chained, *sums)) or not sums:
+        narrow = _widest(dims, rows, chained) <= CHAINED
+        return GpuTile(depth=DEPTH // parts, chained=CHAINED if narrow else CHAINED // 2)
+    widths = {name: (dims[name].static_extent or WIDEST + 1) * count for name, count in sums.items()}
+    widest, count = max(widths.values()), max(sums.values())
+    if not chained:
+        columns = _columns_of_product(dims, rows, max(sums, key=lambda name: widths[name]), count * parts)
+        return GpuTile(columns=columns, whole=columns, depth=DEPTH // parts)
+    if widest <= WHOLE // parts:
+        return GpuTile(depth=DEPTH // parts, chained=CHAINED // parts)
+    if widest > WIDEST // parts:
+        columns = WIDE // count // parts
+        depth = DEPTH // parts
+        return GpuTile(columns=columns, whole=columns, depth=depth, whole_depth=depth, chained=depth)
+    height = SUMS // parts // max(WIDE // parts, 1 << (widest - 1).bit_length())
+    # The right operand of the last contraction leaves less of shared memory to the first ones.
+    depth = DEPTH // parts if height > 32 else DEPTH // 2 // parts
+    return GpuTile(height, WHOLE, WIDEST // count, depth, depth, CHAINED // parts)
+
+
+def _columns_of_product(
+    dims: Mapping[str, block.DimAttr], rows: Collection[str], columns: str, count: int
+) -> int:
+    """The columns of a block for contractions beside each other, `count` of which have the same ones."""
+    extent = dims[columns].static_extent
+    height = prod(dims[name].static_extent or ROWS for name in rows)
+    if extent is None or extent <= WHOLE // count:
+        return WHOLE
+    sizes = [WIDE // count, WHOLE] if count == 1 else [WHOLE]
+    if height <= FEW_ROWS:
+        sizes.append(WHOLE // 2)
+
+    def empty(size: int) -> int:
+        return -(-extent // size) * size
+
+    def is_busy(size: int) -> bool:
+        others = prod(dim.static_extent or 1 for dim in dims.values() if dim.is_batch)
+        return -(-height // ROWS) * -(-extent // size) * others >= BUSY
+
+    sizes = [size for size in sizes if empty(size) == min(map(empty, sizes))] or sizes
+    return next(filter(is_busy, sizes), sizes[-1])
 
 
 def gpu_shape(
@@ -33,6 +119,7 @@ def gpu_shape(
     chained: Collection[str],
     looped: Collection[str],
     columns: Collection[str],
+    tile: GpuTile,
     *,
     sweeps_rows: bool,
 ) -> block.DimAttr:
@@ -48,15 +135,16 @@ def gpu_shape(
             return dim.with_block_size(SWEPT_ROWS)
         return whole if extent is not None and extent <= LONGEST_ROW else dim.with_block_size(ROW_PART)
     if name in rows:
-        return dim.with_block_size(ROWS)
+        return dim.with_block_size(tile.rows)
     if name in chained:
-        size = CHAINED if _widest(dims, rows, chained) <= CHAINED else CHAINED // 2
-        if extent is None or extent > size or name in looped:
-            return dim.with_block_size(size)
+        if extent is None or extent > tile.chained or name in looped:
+            return dim.with_block_size(tile.chained)
         return whole
-    if extent is not None and extent <= WHOLE:
-        return whole
-    return dim.with_block_size(WHOLE if name in columns else DEPTH)
+    if name in columns:
+        longest, size = tile.whole, tile.columns
+    else:
+        longest, size = tile.whole_depth, tile.depth
+    return whole if extent is not None and extent <= longest else dim.with_block_size(size)
 
 
 def _widest(dims: Mapping[str, block.DimAttr], rows: Collection[str], chained: Collection[str]) -> int:

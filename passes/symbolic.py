@@ -8,16 +8,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Symbol:
-    """The extent of a dim in elements, how many blocks it is cut into, or the extent of its first block."""
+    """The extent of a dim in elements, how many blocks it is cut into, or the extent of its first block.
+
+    With `until`, of a loop over the dim that ends with the blocks of another one: the sum over these blocks
+    of how much is left of the dim, each counted once, or with `rows` as often as it has elements. `whole`
+    lets the last block end where the dim does.
+    """
 
     dim: str
     blocks: bool = False
     first: bool = False
+    until: str = ""
+    offset: int = 0
+    rows: bool = False
+    whole: bool = False
 
     def __str__(self) -> str:
         if self.first:
             return f"first({self.dim})"
-        return f"#{self.dim}" if self.blocks else self.dim
+        own = f"#{self.dim}" if self.blocks else self.dim
+        if not self.until:
+            return own
+        end = self.until if self.rows else f"#{self.until}"
+        offset = f" + {self.offset}" if self.offset else ""
+        return f"until({end}·{own}{offset}{', whole' if self.whole else ''})"
 
 
 Monomial = tuple[tuple[Symbol, int], ...]

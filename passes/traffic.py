@@ -159,6 +159,11 @@ def traffic_of(op: Operation, dims: Mapping[str, block.DimAttr]) -> Traffic:
     return _Meter(dims).of(op, ())
 
 
+def traffic_in_loops(op: Operation, loops: tuple[str, ...], dims: Mapping[str, block.DimAttr]) -> Traffic:
+    """Traffic of an operation inside of maps over these dims."""
+    return _Meter(dims).of(op, loops)
+
+
 def traffic_of_function(function: FuncOp) -> list[tuple[Operation, Traffic]]:
     """The traffic of each operation at the top of a block program that has any, in order."""
     dims = block.declared_dims(function) or {}

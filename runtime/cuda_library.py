@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import kernel
-from ..lowering.emit_cuda import CudaKernel, CudaSource, emit_cuda
+from ..lowering.emit_cuda import CudaKernel, CudaSource, Layout, emit_cuda
 from ..lowering.pipelines import PassPipeline
 from ..passes.kernel_place_cuda import KernelPlaceCudaPass, is_placed
 from .arrays import ArrayView
@@ -32,16 +32,29 @@ class CudaLibrary(LoweredProgram):
         super().__init__(program, options, "cuda")
         if not all(is_placed(op) for op in self.module.walk() if isinstance(op, kernel.ParallelOp)):
             PassPipeline([KernelPlaceCudaPass()]).run(self.module)
-        self._sources: dict[bool, CudaSource] = {}
+        self._source: CudaSource | None = None
+        self._strided: dict[tuple[str, tuple[Layout, ...]], CudaSource] = {}
         self.entries: dict[str, Any] = dict.fromkeys((each.sym_name.data for each in self.kernels), None)
         self.reports: list[Any] = []
         """On the emulator: the reports of the launches of the last call, in order."""
+        self.launched: list[CudaSource] = []
+        """On the emulator: the source that each of these launches was of."""
 
-    def written(self, dense: bool = True) -> CudaSource:
-        """The source: for arrays in row-major order, or for any strides. Raises OpError."""
-        if dense not in self._sources:
-            self._sources[dense] = emit_cuda(self.kernels, dense=dense)
-        return self._sources[dense]
+    def written(self) -> CudaSource:
+        """The source for arrays in row-major order. Raises OpError."""
+        if self._source is None:
+            self._source = emit_cuda(self.kernels)
+        return self._source
+
+    def written_for(self, name: str, layouts: tuple[Layout, ...]) -> CudaSource:
+        """The source of a kernel for arrays that lie in memory as given. Raises OpError."""
+        if all(layout is Layout.Dense for layout in layouts):
+            return self.written()
+        key = name, layouts
+        if key not in self._strided:
+            found = [each for each in self.kernels if each.sym_name.data == name]
+            self._strided[key] = emit_cuda(found, layouts)
+        return self._strided[key]
 
     @property
     def source(self) -> str:
@@ -89,8 +102,8 @@ class CudaLibrary(LoweredProgram):
     ) -> None:
         """Run a kernel on arrays, with the extents of its dims in order."""
         notes.repeatable = False
-        dense = all(_is_dense(view) for view in arrays)
-        source = self.written(dense)
+        layouts = tuple(layout_of(view) for view in arrays)
+        source = self.written_for(launch.name, layouts)
         extents = dict(zip(launch.dims, lengths, strict=True))
         for function in source.kernels[launch.name]:
             tasks = function.tasks(extents)
@@ -100,8 +113,11 @@ class CudaLibrary(LoweredProgram):
                 )
             if tasks == 0:
                 continue
-            strides = [] if dense else [stride for view in arrays for stride in view.strides]
-            numbers: list[np.generic] = [np.int64(stride) for stride in strides]
+            numbers: list[np.generic] = [
+                np.int64(stride)
+                for view, layout in zip(arrays, layouts, strict=True)
+                for stride in view.strides[: layout.strides_passed(len(view.shape))]
+            ]
             numbers += [np.int32(extents[name]) for name in function.dynamic_extents]
             scratch = function.scratch_bytes(extents)
             self.run(source, function, tasks, arrays, numbers, scratch, len(launch.op.results_))
@@ -120,11 +136,18 @@ class CudaLibrary(LoweredProgram):
         raise NotImplementedError
 
 
-def _is_dense(view: ArrayView) -> bool:
-    """Whether an array lies in row-major order without gaps."""
-    step = 1
-    for extent, stride in reversed(list(zip(view.shape, view.strides, strict=True))):
-        if extent != 1 and stride != step:
-            return False
+def layout_of(view: ArrayView) -> Layout:
+    """How an array lies in memory."""
+    own = [(n, stride) for n, stride in zip(view.shape, view.strides, strict=True) if n != 1]
+    step, dense = 1, True
+    for extent, stride in reversed(own):
+        dense &= stride == step
         step *= extent
-    return view.pointer % 16 == 0
+    if view.pointer % 16:
+        return Layout.Any
+    if dense:
+        return Layout.Dense
+    contiguous = view.shape[-1] == 1 or view.strides[-1] == 1
+    before = zip(view.shape[:-1], view.strides[:-1], strict=True)
+    aligned = all(n == 1 or stride * view.dtype.itemsize % 16 == 0 for n, stride in before)
+    return Layout.Rows if contiguous and aligned else Layout.Any

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..lowering.emit_cuda import CudaKernel, CudaSource
+from ..lowering.emit_cuda import CudaKernel, CudaSource, Layout
 from .arrays import ArrayView
 from .call_plan import Notes
 from .cuda_emulator import EmulatedModule, EmulationError
@@ -56,7 +56,7 @@ class EmulatedLibrary(CudaLibrary):
                 copies.append((view, array))
         if copies:
             # Elements before the first one, which no pointer of the emulator's reaches: copied in order.
-            numbers = _renumbered(arrays, given, numbers, copies)
+            numbers = _renumbered(arrays, given, numbers, copies, function.layouts)
         arguments: list[object] = [*given, *numbers]
         first_output = len(arrays) - outputs
         undefined = [index for index in range(first_output, len(arrays)) if arrays[index].owner is not None]
@@ -83,6 +83,7 @@ class EmulatedLibrary(CudaLibrary):
             time_limit=TIME_LIMIT,
         )
         self.reports.append(report)
+        self.launched.append(source)
         for view, array in copies:
             if view.writable:
                 view.numpy()[...] = array
@@ -122,13 +123,14 @@ def _renumbered(
     given: Sequence[Array],
     numbers: Sequence[np.generic],
     copies: Sequence[tuple[ArrayView, Array]],
+    layouts: Sequence[Layout],
 ) -> list[np.generic]:
     """The numbers of a launch, with the strides of what was copied."""
     strides: list[np.generic] = []
     copied = {id(view) for view, _ in copies}
-    for view, array in zip(arrays, given, strict=True):
+    for view, array, layout in zip(arrays, given, layouts, strict=True):
         own = view.strides
         if id(view) in copied:
             own = tuple(stride // array.itemsize for stride in array.strides)
-        strides += [np.int64(stride) for stride in own]
+        strides += [np.int64(stride) for stride in own[: layout.strides_passed(len(own))]]
     return [*strides, *numbers[len(strides) :]]

@@ -210,6 +210,7 @@ class Executable:
     def _forget_reports(self) -> None:
         if isinstance(self.library, CudaLibrary):
             self.library.reports.clear()
+            self.library.launched.clear()
 
     def _given(
         self, arrays: Sequence[object], named: Mapping[str, object], names: Sequence[str] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
@@ -28,7 +28,8 @@ class CudaOptions:
     `arch` is the architecture that NVRTC compiles for; None for that of the device at hand, and `sm_90` where
     there is none. `tier` says what the emulator runs: the `source`, or the `ptx` that NVRTC makes of it. With
     `check` it looks at every access to memory, and finds races. `seed` gives the order in which threads run;
-    None for the same order always.
+    None for the same order always. With `tf32` contractions of f32 multiply on tensor cores, which round
+    their operands to 10 bits of fraction: a product is off by a 1,000th of it at most. Sums are in f32.
     """
 
     arch: str | None = None
@@ -36,6 +37,7 @@ class CudaOptions:
     check: bool = False
     seed: int | None = None
     profile: bool = False
+    tf32: bool = False
 
     def __post_init__(self) -> None:
         if self.arch is not None and self.arch not in ARCHITECTURES:
@@ -79,6 +81,8 @@ class LoweredProgram:
         self.blocks: ModuleOp | None = None
         """The block program that the kernels were made from; None where the program was kernels already."""
         self.passes = passes_for(self.given, options.pipeline, options.choice, pipeline_target)
+        if options.cuda.tf32:
+            self.passes = _in_tf32(self.passes, options)
         PassPipeline(self.passes, callback=self._keep_blocks).run(self.module)
         if options.pipeline is not None:
             check_kernels(self.module, self.passes, options.target)
@@ -104,6 +108,24 @@ def passes_for(
     if pipeline is not None:
         return PassPipeline(pipeline).passes
     return remaining_passes(program, target, None if choice is None else choice.passes())
+
+
+def _in_tf32(passes: tuple[ModulePass, ...], options: CompileOptions) -> tuple[ModulePass, ...]:
+    """The passes, but contractions of f32 may multiply in tf32. Raises InputError where no pass decides."""
+    from ..lowering.block_to_kernel import BlockToKernelPass
+    from ..lowering.block_to_kernel.products import Products
+
+    if options.target == "cpu":
+        raise InputError("tf32 belongs to the targets cuda and emulator: a CPU multiplies f32 exactly")
+    lowering = [step for step in passes if isinstance(step, BlockToKernelPass)]
+    if not lowering:
+        raise InputError("tf32 has no meaning for a program on kernels: they say how contractions multiply")
+    if any(step.multiply == Products.F32 for step in lowering):
+        raise InputError("tf32 contradicts the pipeline, which says block-to-kernel{multiply=f32}")
+    return tuple(
+        replace(step, multiply=Products.TF32.value) if isinstance(step, BlockToKernelPass) else step
+        for step in passes
+    )
 
 
 def keep_only(module: ModuleOp, entry: str) -> None:

@@ -21,13 +21,19 @@ from ..dialects.block import ItemType, ListType, element_type_of
 from ..dialects.scalar import is_float
 from .scalar_semantics import Array
 
-BOUNDS: dict[str, float] = {"f64": 1e-12, "f32": 1e-5, "f16": 5e-3, "bf16": 4e-2}
-"""Largest error by element type, widest first; for 16 bits, ten times the rounding error of an operation."""
+BOUNDS: dict[str, float] = {"f64": 1e-12, "f32": 1e-5, "tf32": 5e-3, "f16": 5e-3, "bf16": 4e-2}
+"""Largest error by element type, widest first; for 16 bits, ten times the rounding error of an operation.
+tf32, to which contractions may round operands of f32, has the fraction of f16.
+"""
 
 
-def narrowest_float(function: FuncOp) -> str:
-    """The float type of a function with the fewest bits of precision; f64 where there is no float."""
+def narrowest_float(function: FuncOp, *, tf32: bool = False) -> str:
+    """The float type of a function with the fewest bits of precision; f64 where there is no float. With
+    `tf32` contractions of f32 multiply in that.
+    """
     found = {str(type) for type in _element_types(function)}
+    if tf32 and "f32" in found:
+        found.add("tf32")
     return next((name for name in reversed(BOUNDS) if name in found), "f64")
 
 

@@ -18,7 +18,7 @@ from ..dialects.diagnostics import one_sentence
 from ..runtime.compile_errors import HostCompilerError
 from ..runtime.cuda_compile import CudaCompilerError, KernelResources, compile_cuda, kernel_resources
 from ..runtime.cuda_compile.resources import resource_table
-from ..runtime.cuda_emulator import EmulatedModule, EmulatorBuildError, Finding, LaunchReport
+from ..runtime.cuda_emulator import WIDTHS, EmulatedModule, EmulatorBuildError, Finding, LaunchReport
 from ..runtime.cuda_emulator.base_module import KernelModule, ModuleOptions
 from ..runtime.cuda_emulator.native_files import device_directory
 from ..runtime.ptx import PtxError, PtxModule
@@ -299,6 +299,8 @@ class _Check:
                 self.console.print(resource_table(resources))
             if self.options.profile:
                 self.console.print(_traffic(reports[-1]))
+                if conflicts := _conflicts(reports[-1]):
+                    self.console.print("\n".join(conflicts), markup=False)
             self.console.print(self._summary(reports, len(findings) + len(wrong)), markup=False)
         write_stdout(captured.get())
 
@@ -316,9 +318,36 @@ class _Check:
         write_stdout(json.dumps(last, indent=1) + "\n")
 
 
+_WORST = 5
+"""Lines of the source that are shown with their bank conflicts."""
+
+
+def _conflicts(report: LaunchReport) -> list[str]:
+    """The lines of the source whose accesses to shared memory lose most passes to bank conflicts."""
+    worst = sorted(
+        (line for line in report.lines if line.passes > line.ideal_passes and line.location is not None),
+        key=lambda line: line.ideal_passes - line.passes,
+    )
+    return [
+        f"{line.location}: bank conflicts x{line.conflict_factor:.2f}, "
+        f"{line.passes:,} passes of shared memory for {line.ideal_passes:,}"
+        for line in worst[:_WORST]
+    ]
+
+
+def _widths(widths: Sequence[int]) -> str:
+    """The widths of accesses, the widest first: `16 B, 2 B 3%`."""
+    total = sum(widths)
+    shares = [(width, count) for width, count in zip(WIDTHS, widths, strict=True) if count][::-1]
+    return ", ".join(
+        f"{width} B" + (f" {100 * count / total:.0f}%" if len(shares) > 1 else "") for width, count in shares
+    )
+
+
 def _traffic(report: LaunchReport) -> Table:
     table = Table(title="Traffic", title_justify="left")
-    for heading in ("buffer", "bytes read", "bytes written", "load sectors/request", "store sectors/request"):
+    headings = ("bytes read", "bytes written", "accesses", "load sectors/request", "store sectors/request")
+    for heading in ("buffer", *headings):
         table.add_column(heading, justify="left" if heading == "buffer" else "right")
 
     def ratio(sectors: int, requests: int) -> str:
@@ -327,10 +356,11 @@ def _traffic(report: LaunchReport) -> Table:
     for each in report.buffers:
         loads = ratio(each.load_sectors, each.load_requests)
         stores = ratio(each.store_sectors, each.store_requests)
-        table.add_row(each.name, f"{each.bytes_read:,}", f"{each.bytes_written:,}", loads, stores)
+        widths = _widths([a + b for a, b in zip(each.load_widths, each.store_widths, strict=True)])
+        table.add_row(each.name, f"{each.bytes_read:,}", f"{each.bytes_written:,}", widths, loads, stores)
     shared = report.shared
     conflicts = f"bank conflicts x{shared.conflict_factor:.2f}"
-    table.add_row("shared memory", f"{shared.bytes_read:,}", f"{shared.bytes_written:,}", conflicts, "")
+    table.add_row("shared memory", f"{shared.bytes_read:,}", f"{shared.bytes_written:,}", "", conflicts, "")
     return table
 
 

@@ -259,7 +259,7 @@ class _Session:
     def _check(
         self, given: ModuleOp, case: _Case, run: Run, names: Sequence[str]
     ) -> tuple[list[str], list[str]]:
-        precision = "f64" if self.options.float64 else narrowest_float(case.function)
+        precision = "f64" if self.options.float64 else narrowest_float(case.function, tf32=self.options.tf32)
         reference = self._interpret(given, case, float64=True)
         lines: list[str] = []
         failed: list[str] = []
@@ -428,6 +428,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--report",
         action="store_true",
         help="cuda: print what the kernels take of a GPU, compiled by NVRTC without one, and run nothing",
+    )
+    add(
+        "--tf32",
+        action="store_true",
+        help="cuda, emulator: multiply f32 on tensor cores, which round operands to 10 bits of fraction",
     )
     add("--arch", choices=ARCHITECTURES, help=f"cuda: what NVRTC compiles for (default: {DEFAULT_ARCH})")
     add(

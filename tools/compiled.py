@@ -12,6 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import kernel
 from ..lowering.choices import Choice
+from ..passes.array_traffic import difference_lines
+from ..passes.kernel_moves import moves_of_module
+from ..passes.kernel_traffic import table_text
 from ..passes.ranges import declare_ranges
 from ..runtime.cuda_compile.resources import resource_table
 from ..runtime.cuda_library import CudaLibrary
@@ -36,7 +39,7 @@ from .roofline import check_plot
 INTERPRETER_ONLY = ("block", "block_size", "float64")
 COMPILED_ONLY = ("source", "no_cache")
 CPU_ONLY = ("bench", "profile", "profile_json", "roofline", "threads", "tune", "choose")
-GPU_ONLY = ("report", "arch")
+GPU_ONLY = ("report", "arch", "tf32")
 EMULATOR_ONLY = ("tier", "check_accesses")
 _BELONG: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(INTERPRETER_ONLY, ("interpreter",)),
@@ -97,7 +100,12 @@ def _option(name: str) -> str:
 
 def cuda_options(options: argparse.Namespace) -> CudaOptions:
     """How kernels for a GPU are compiled and run. Raises InputError."""
-    return CudaOptions(arch=options.arch, tier=options.tier or TIERS[0], check=bool(options.check_accesses))
+    return CudaOptions(
+        arch=options.arch,
+        tier=options.tier or TIERS[0],
+        check=bool(options.check_accesses),
+        tf32=bool(options.tf32),
+    )
 
 
 def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | CudaLibrary:
@@ -131,13 +139,33 @@ def source_of(program: ModuleOp, options: argparse.Namespace) -> str:
 
 
 def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """A table of what the kernels take of a GPU. Raises CudaCompilerError, and what the passes raise."""
+    """Tables of what the kernels take of a GPU, and of what they move. Raises CudaCompilerError, and what the
+    passes raise.
+    """
     library = _lowered(program, options)
     assert isinstance(library, CudaLibrary)
     console = Console(width=120)
     with console.capture() as captured:
         console.print(resource_table(library.resources()))
-    return captured.get()
+    return captured.get() + "\n" + _traffic_of(library)
+
+
+def _traffic_of(library: CudaLibrary) -> str:
+    """What the kernels read and write, and where that is not what the block program does."""
+    moves = moves_of_module(library.module)
+    text = table_text(moves)
+    of_kernel = {each.name: each for each in moves}
+    functions = [] if library.blocks is None else public_functions(library.blocks)
+    for function in functions:
+        launched = [
+            of_kernel[op.kernel_name]
+            for op in select_function(library.module, function.sym_name.data).walk()
+            if isinstance(op, kernel.LaunchOp)
+        ]
+        if lines := difference_lines(function, launched):
+            text += f"\nread by the kernels of @{function.sym_name.data}, and by their block program:\n"
+            text += "".join(f"  {line}\n" for line in lines)
+    return text
 
 
 def _choice(program: ModuleOp, name: str, options: argparse.Namespace) -> Choice | None:

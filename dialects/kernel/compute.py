@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     FlatSymbolRefAttr,
     Float16Type,
     FloatAttr,
+    FloatTF32Type,
     IndexType,
     SymbolRefAttr,
     UnitAttr,
@@ -256,9 +257,9 @@ class ContractOp(IRDLOperation):
     """acc<M,N> = a<M,K> · b<N,K>ᵀ: `kernel.contract %acc, %a, %b : …`; with `accumulate`, acc += a·bᵀ; with
     `scale %c`, acc = diag(c)·acc + a·bᵀ.
 
-    A cursor as an operand is read where it lies; b may be a block of a packed array. With `multiply bf16` or
-    `multiply f16` a target may round the operands to that type before it multiplies, as matrix units of 16
-    bits do; sums are in the accumulator's type.
+    A cursor as an operand is read where it lies; b may be a block of a packed array. With `multiply bf16`,
+    `multiply f16` or `multiply tf32` a target may round the operands to that type before it multiplies, as
+    matrix units do; sums are in the accumulator's type.
     """
 
     name = "kernel.contract"
@@ -315,12 +316,16 @@ class ContractOp(IRDLOperation):
     def _verify_multiply(self) -> None:
         if self.multiply is None:
             return
-        if not isinstance(self.multiply, BFloat16Type | Float16Type):
+        if not isinstance(self.multiply, BFloat16Type | Float16Type | FloatTF32Type):
             raise VerifyException(
-                f"kernel.contract: expected bf16 or f16 as the type to multiply in, got {self.multiply}"
+                f"kernel.contract: expected bf16, f16 or tf32 as the type to multiply in, got {self.multiply}"
             )
         acc, a, b = _tile(self, self.accumulator), _item(self, self.lhs), _item(self, self.rhs)
         for item in (a, b):
+            if isinstance(self.multiply, FloatTF32Type) and item.element_type != f32:
+                raise VerifyException(
+                    f"kernel.contract: operands that are multiplied in tf32 must be of f32, got {item}"
+                )
             if item.element_type not in (self.multiply, f32):
                 raise VerifyException(
                     f"kernel.contract: operands that are multiplied in {self.multiply} must be of that type "

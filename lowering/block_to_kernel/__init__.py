@@ -23,8 +23,9 @@ class BlockToKernelPass(ModulePass):
     Every dim needs a block size (`block-shapes` chooses them). `lanes` says which axis of the tiles runs
     along the lanes of vectors: `rows` (chained contractions need no packing between them), `cols` (few rows,
     or no contractions), or `auto` for the better one, kernel by kernel. `multiply` says in which type
-    contractions of f16 and bf16 may multiply: `operands` (in the operands' type, to which the program rounds
-    them anyway) or `f32` (never in 16 bits). `local-memory` is how many bytes the tiles and the private lists
+    contractions may multiply: `operands` (f16 and bf16 in the operands' type, to which the program rounds
+    them anyway), `f32` (never in 16 bits) or `tf32` (as `operands`, and those of f32 in tf32, for targets
+    with units for it). `local-memory` is how many bytes the tiles and the private lists
     of a worker may take in its caches; larger lists go to global memory.
     """
 
@@ -38,7 +39,7 @@ class BlockToKernelPass(ModulePass):
         if self.lanes not in tuple(Orientation):
             raise ValueError(f"option 'lanes' must be auto, rows or cols, got {self.lanes!r}")
         if self.multiply not in tuple(Products):
-            raise ValueError(f"option 'multiply' must be operands or f32, got {self.multiply!r}")
+            raise ValueError(f"option 'multiply' must be operands, f32 or tf32, got {self.multiply!r}")
         if self.local_memory < 0:
             raise ValueError(f"option 'local-memory' must be a number of bytes, got {self.local_memory}")
 

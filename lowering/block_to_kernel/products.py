@@ -3,12 +3,13 @@
 An operand of a 16-bit type is what the program rounds to that type, or loads from an array of it. Kernels
 keep it in f32, sometimes with more bits than its type has: rounding it before it is multiplied gives what the
 program says, and lets matrix units of 16 bits do the work. Products of two such numbers are exact in f32, and
-sums are in f32 as before. An operand of type f32 is never rounded, so nothing changes in programs on f32.
+sums are in f32 as before. An operand of type f32 is not rounded, unless that is asked for: to the 10 bits of
+fraction of tf32, which keeps the range of f32.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, tf32
 from xdsl.ir import Attribute
 from xdsl.utils.str_enum import StrEnum
 
@@ -16,15 +17,18 @@ from ...dialects import block
 
 
 class Products(StrEnum):
-    """In which type contractions may multiply: that of their operands, or always f32."""
+    """In which type contractions may multiply: that of operands, always f32, or tf32 where that is f32."""
 
     Operands = "operands"
     F32 = "f32"
+    TF32 = "tf32"
 
 
 def type_of_products(op: block.DotOp, products: Products) -> Attribute | None:
-    """The 16-bit type in which a contraction may multiply its operands, if it may."""
+    """The type to which a contraction may round its operands before it multiplies them, if it may."""
     operands = block.element_type_of(op.lhs.type)
     if products is Products.F32 or block.element_type_of(op.result.type) != f32:
         return None
+    if products is Products.TF32 and operands == f32 == block.element_type_of(op.rhs.type):
+        return tf32
     return operands if isinstance(operands, BFloat16Type | Float16Type) else None

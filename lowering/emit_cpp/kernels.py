@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import BFloat16Type
+from xdsl.dialects.builtin import BFloat16Type, tf32
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
@@ -522,6 +522,8 @@ class KernelEmitter:
             mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
         scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
         packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
+        if op.multiply == tf32:
+            raise OpError(op, "multiplies in tf32, which only GPUs do; a CPU computes f32 exactly")
         in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
         if packed and accumulator.type.rows_in_lanes:
             vectors, (_, stride) = self._operand(op.lhs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...dialects import kernel
 from .kernels import CudaKernel, KernelEmitter, entry_name
+from .layouts import Layout
 
-__all__ = ["CudaKernel", "CudaSource", "emit_cuda", "entry_name"]
+__all__ = ["CudaKernel", "CudaSource", "Layout", "emit_cuda", "entry_name"]
 
 _PREAMBLE = """\
 #include <bb/cuda.cuh>
@@ -26,13 +27,14 @@ class CudaSource:
     kernels: dict[str, tuple[CudaKernel, ...]]
 
 
-def emit_cuda(kernels: Iterable[kernel.FuncOp], *, dense: bool = True) -> CudaSource:
+def emit_cuda(kernels: Iterable[kernel.FuncOp], layouts: Sequence[Layout] = ()) -> CudaSource:
     """One CUDA C++ source with a function for each parallel loop of each kernel, for sm_80 and later.
 
     The tiles must have places (`kernel-place-cuda`). A function takes the kernel's arrays in order as
-    pointers; with `dense=False` the strides of each of their axes in elements (`long long`), else the arrays
-    lie in row-major order; the extents of dims that the program leaves open (`int`); and, if its blocks need
-    memory of their own, that memory, its bytes for each block, and the number of iterations.
+    pointers; the strides of their axes in elements (`long long`) as far as `layouts`, of the arrays of each
+    kernel, leaves them open (without any, all arrays lie in row-major order); the extents of dims that the
+    program leaves open (`int`); and, if its blocks need memory of their own, that memory, its bytes for each
+    block, and the number of iterations.
 
     Raises OpError for what has no form on a GPU.
     """
@@ -42,7 +44,7 @@ def emit_cuda(kernels: Iterable[kernel.FuncOp], *, dense: bool = True) -> CudaSo
         launches: list[CudaKernel] = []
         for part, parallel in enumerate(function.body.block.ops):
             assert isinstance(parallel, kernel.ParallelOp)
-            emitter = KernelEmitter(function, parallel, part, dense)
+            emitter = KernelEmitter(function, parallel, part, tuple(layouts))
             texts.append(emitter.source())
             launches.append(emitter.launch)
         found[function.sym_name.data] = tuple(launches)

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, i1
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    IndexType,
+    IntegerAttr,
+    f32,
+    i1,
+    tf32,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
@@ -14,17 +23,18 @@ from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output, Quantity
 from ...dialects.scalar import is_float
-from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer
+from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padded
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
-from .geometry import Dim, Window, tile_type
+from .geometry import Dim, Window, dims_of, tile_type
 from .scalars import expression, number, storage_type, value_type
-from .staging import Staged
+from .staging import Staged, is_fetched_ahead
 from .statements import Tile
 
 _LANE = {Output.Sum: "{total} + {value}", Output.Max: "bb::max({total}, {value})"}
 _LANE[Output.Min] = "bb::min({total}, {value})"
 _QUAD = {Output.Sum: "sum_across_quad", Output.Max: "max_across_quad", Output.Min: "min_across_quad"}
+_UNITED = {Output.Sum: "plus", Output.Max: "larger", Output.Min: "smaller"}
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
@@ -36,22 +46,42 @@ class Rows:
     first: str
     in_block: int
 
-    def declarations(self, warps: int) -> list[str]:
-        """The lines that declare them."""
+    def declarations(self, warps: int, columns: int) -> list[str]:
+        """The lines that declare them, for so many warps along rows and along columns."""
+        warp = "bb::warp_id()" if columns == 1 else f"bb::warp_id() / {columns}"
         return [
             f"constexpr int {self.count} = {self.in_block // warps};  // of each tile, in a warp's registers",
-            f"const int {self.first} = bb::warp_id() * {self.count};",
+            f"const int {self.first} = {warp} * {self.count};",
         ]
 
 
 @dataclass(frozen=True)
+class Columns:
+    """The columns of a dim's blocks that a warp holds: how many, the first one, and how many a block has."""
+
+    count: int
+    first: str
+    in_block: int
+
+
+@dataclass(frozen=True)
 class Held:
-    """A tile in registers: of `columns` columns, of none if it is a vector over rows."""
+    """A tile in registers: of a warp's rows and columns; of rows alone, if it is a vector over them."""
 
     name: str
     type: kernel.TileType
-    columns: int
     rows: Rows
+    cols: Columns | None
+
+    @property
+    def columns(self) -> int:
+        """The columns that a warp holds."""
+        return 0 if self.cols is None else self.cols.count
+
+    @property
+    def col0(self) -> str:
+        """The first of them."""
+        return "0" if self.cols is None else self.cols.first
 
     @property
     def declaration(self) -> str:
@@ -73,6 +103,12 @@ class Fragments:
     windows: Mapping[SSAValue, Window]
     dims: Mapping[str, Dim]
     names: Names
+    grid_columns: int = 1
+    """How many warps share out the columns of tiles."""
+    fast: bool = True
+    """Whether functions are computed by approximate units: not where nothing is rounded to less than f32."""
+    waits: set[Operation] = field(default_factory=set[Operation])
+    """The operations that a barrier stands before."""
     stages: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """The stage at hand of tiles that have several."""
 
@@ -99,33 +135,76 @@ class Fragments:
                 raise OpError(op, "has no form on tiles in registers")
 
     def _contract(self, op: kernel.ContractOp) -> list[str]:
-        acc = self.held[op.accumulator].name
+        second = self.contracted_with(op)
+        both = [op] if second is None else [op, second]
         lines: list[str] = []
-        left_name, right_name = (comment_text(value.name_hint or "tile") for value in (op.lhs, op.rhs))
-        sign = "+=" if op.accumulates or op.scale is not None else "="
-        lines.append(f"// {acc} {sign} {left_name} * {right_name}^T")
-        if op.scale is not None:
-            lines.append(f"bb::row_scale({acc}, {self.held[op.scale].name});")
-        elif not op.accumulates:
-            lines.append(f"bb::fill({acc}, 0.0f);")
-        right = self.staged[op.rhs]
-        function = "contract_kn" if right.rows_contiguous else "contract"
-        lines.append(f"bb::{function}({acc}, {self._left(op)}, {self._stage(op.rhs)}, 0);")
-        return lines
+        for each in both:
+            acc = self.held[each.accumulator].name
+            left_name, right_name = (
+                comment_text(value.name_hint or "tile") for value in (each.lhs, each.rhs)
+            )
+            sign = "+=" if each.accumulates or each.scale is not None else "="
+            lines.append(f"// {acc} {sign} {left_name} * {right_name}^T")
+        for each in both:
+            acc = self.held[each.accumulator].name
+            if each.scale is not None:
+                lines.append(f"bb::row_scale({acc}, {self.held[each.scale].name});")
+            elif not each.accumulates:
+                lines.append(f"bb::fill({acc}, 0.0f);")
+        function = "contract" if second is None else "contract2"
+        if self.staged[op.rhs].rows_contiguous:
+            function += "_kn"
+        function += "" if op.lhs in self.held else self._depth(op)
+        sums = ", ".join(self.held[each.accumulator].name for each in both)
+        right = ", ".join(self.stage(each.rhs) for each in both)
+        col0 = self.held[op.accumulator].col0
+        return [*lines, f"bb::{function}({sums}, {self._left(op)}, {right}, {col0});"]
+
+    def contracted_with(self, op: Operation) -> kernel.ContractOp | None:
+        """The contraction that is done together with one: the next operation, with the same left operand."""
+        if not isinstance(op, kernel.ContractOp) or op.lhs not in self.staged:
+            return None
+        other = op.next_op
+        while isinstance(other, kernel.CursorOp) or (other is not None and is_fetched_ahead(other)):
+            other = other.next_op
+        if not isinstance(other, kernel.ContractOp) or other.lhs is not op.lhs or other in self.waits:
+            return None
+        if not isinstance(op.multiply, BFloat16Type | Float16Type):
+            return None
+        one, two = ((self.held[each.accumulator], self.staged[each.rhs]) for each in (op, other))
+        same = (one[0].columns, one[0].rows, one[1].rows, one[1].columns, one[1].rows_contiguous) == (
+            (two[0].columns, two[0].rows, two[1].rows, two[1].columns, two[1].rows_contiguous)
+        )
+        return other if same and op.accumulator is not other.accumulator else None
+
+    def _depth(self, op: kernel.ContractOp) -> str:
+        """How many columns of a left operand in shared memory are multiplied, where its tile has more."""
+        length = self.dims[dims_of(op.lhs)[1]].block_length
+        assert length is not None
+        step = 8 if op.multiply in (None, tf32) else 16
+        depth = -(-length // step) * step
+        return f"<{depth}>" if depth < padded(length) else ""
 
     def _left(self, op: kernel.ContractOp) -> str:
         if op.lhs in self.held:
-            assert op.multiply is not None
-            return f"bb::to_operand<{storage_type(op.multiply)}>({self.held[op.lhs].name})"
-        return f"{self._stage(op.lhs)}, {self.held[op.accumulator].rows.first}"
+            product = "bb::tf32" if op.multiply == tf32 else storage_type(op.multiply or f32)
+            return f"bb::to_operand<{product}>({self.held[op.lhs].name})"
+        return f"{self.stage(op.lhs)}, {self.held[op.accumulator].rows.first}"
 
-    def _stage(self, tile: SSAValue) -> str:
+    def stage(self, tile: SSAValue) -> str:
         """A staged tile, or the stage at hand of one."""
         stage = self.stages.get(tile)
         name = self.staged[tile].name
         return name if stage is None else f"{name}[{stage}]"
 
     def _move(self, op: kernel.MoveOp) -> list[str]:
+        if op.target in self.staged:
+            source = self.held[op.source]
+            to = self.stage(op.target)
+            return [
+                f"// {self.staged[op.target].name} = {source.name}, for all warps",
+                f"bb::put({to}, {source.rows.first}, {source.col0}, {source.name});",
+            ]
         target = self.held[op.target]
         if op.source in self.held:
             return [f"{target.name} = {self.held[op.source].name};"]
@@ -134,7 +213,7 @@ class Fragments:
         rows = target.rows
         return [
             f"{target.name} = "
-            f"bb::take<{rows.count}, {target.columns}>({self._stage(op.source)}, {rows.first}, 0);"
+            f"bb::take<{rows.count}, {target.columns}>({self.stage(op.source)}, {rows.first}, {target.col0});"
         ]
 
     def _load(self, op: kernel.LoadOp) -> list[str]:
@@ -147,14 +226,15 @@ class Fragments:
             )
             return [f"bb::sweep_rows<{rows}>([&](bb::cell c) {{ {body} }});"]
         if not window.unit_columns:
-            value = window.element(f"({row0} + c.row())", "c.col()")
-            inside = f"{row0} + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}"
+            col = _column(target)
+            value = window.element(f"({row0} + c.row())", f"({col})" if "+" in col else col)
+            inside = f"{row0} + c.row() < {window.widths[0]} && {col} < {window.widths[1]}"
             body = f"{target.name}[c] = {inside} ? (float)bb::scalar::value({value}) : 0.0f;"
             return [f"bb::sweep<{rows}, {target.columns}>([&](bb::cell c) {{ {body} }});"]
         vector = min(2, window.vector) if bit_width(_element(op.source)) > 8 else 1
         return [
-            f"{target.name} = bb::load_tile<{rows}, {target.columns}, {vector}>({window.pointer}, {row0}, 0, "
-            f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
+            f"{target.name} = bb::load_tile<{rows}, {target.columns}, {vector}>({window.pointer}, "
+            f"{row0}, {target.col0}, {window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
         ]
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
@@ -169,26 +249,33 @@ class Fragments:
             )
             return [comment, f"bb::sweep_rows<{rows}>([&](bb::cell c) {{ {body} }});"]
         if not window.unit_columns:
-            place = window.element(f"({row0} + c.row())", "c.col()")
+            col = _column(source)
+            place = window.element(f"({row0} + c.row())", f"({col})" if "+" in col else col)
             body = (
-                f"if ({row0} + c.row() < {window.widths[0]} && c.col() < {window.widths[1]}) "
+                f"if ({row0} + c.row() < {window.widths[0]} && {col} < {window.widths[1]}) "
                 f"{place} = bb::scalar::as<{element}>({source.name}[c]);"
             )
             return [comment, f"bb::sweep<{rows}, {source.columns}>([&](bb::cell c) {{ {body} }});"]
+        corner = f"{row0}, {source.col0}"
         rest = f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}"
         offset = integer(op, OFFSET_ATTRIBUTE)
         if offset is None:
             return [
                 comment,
-                f"bb::store<{min(2, window.vector)}>({source.name}, {window.pointer}, {row0}, 0, {rest});",
+                f"bb::store<{min(2, window.vector)}>({source.name}, {window.pointer}, {corner}, {rest});",
             ]
-        stage = (
-            f"bb::shared_tile<{element}, {source.rows.in_block}, {source.columns}>{{bb_shared + {offset}}}"
-        )
+        assert source.cols is not None
+        stage = f"bb::shared_tile<{element}, {source.rows.in_block}, {source.cols.in_block}>"
+        stage += f"{{bb_shared + {offset}}}"
         return [
             comment,
-            f"bb::store<{window.vector}>({source.name}, {stage}, {row0}, 0, {window.pointer}, {rest});",
+            f"bb::store<{window.vector}>({source.name}, {stage}, {corner}, {window.pointer}, {rest});",
         ]
+
+
+def _column(held: Held) -> str:
+    """The column of an element in the block's tile."""
+    return "c.col()" if held.col0 == "0" else f"{held.col0} + c.col()"
 
 
 def _element(value: SSAValue) -> Attribute:
@@ -217,8 +304,8 @@ class FragmentSweep:
     def lines(self) -> list[str]:
         """The statement: one loop, or where masks or ends are rare, one with them and one without."""
         op, held, rows = self.op, self._all.held, self._rows.count
-        before = self._columns()
-        width = self._width()
+        before = self._vectors()
+        width = self._width
         columns = self._cut()
         masks = self._masks()
         never_whole = columns == "always"
@@ -227,8 +314,7 @@ class FragmentSweep:
         totals: dict[int, str] = {}
         for index, kind in enumerate(op.output_kinds):
             if kind is not Output.Each:
-                name = held[op.outputs[index]].name
-                totals[index] = self._all.names.claim(f"{name}_total")
+                totals[index] = self._all.names.claim(f"{self._name(op.outputs[index])}_total")
                 neutral = number(_NEUTRAL[kind], Float32Type())
                 before += [f"bb::row_vec<{rows}> {totals[index]};", f"bb::fill({totals[index]}, {neutral});"]
         edge = "true" if never_whole else "edge.value" if self._conditions else ""
@@ -246,39 +332,68 @@ class FragmentSweep:
                 "else",
                 f"  {name}(bb::scalar::yes());",
             ]
-        after = [
-            f"{held[op.outputs[index]].name} = bb::{_QUAD[op.output_kinds[index]]}({total});"
-            for index, total in totals.items()
-        ]
+        after: list[str] = []
+        for place, (index, total) in enumerate(totals.items()):
+            kind, output = op.output_kinds[index], op.outputs[index]
+            if output in held:
+                after.append(f"{held[output].name} = bb::{_QUAD[kind]}({total});")
+            else:
+                after += self._united(place, kind, output, total)
         return [self._comment(), *before, *lines, *after]
 
-    def _comment(self) -> str:
+    def _united(self, place: int, kind: Output, output: SSAValue, total: str) -> list[str]:
+        """The lines that unite what warps side by side have of a row, and leave it in shared memory."""
+        offset = integer(self.op, OFFSET_ATTRIBUTE)
+        if offset is None:
+            raise OpError(self.op, "reduces rows that several warps hold, but has no shared memory for it")
+        warps, rows = self._all.grid_columns, self._rows
+        offset += place * 4 * warps * rows.in_block
+        vector = self._all.tiles[output]
+        width = self._all.dims[self.op.dims[0]].width
+        column = f"bb::warp_id() % {warps}"
+        return [
+            f"{total} = bb::across_warps<{warps}, {rows.in_block}>(bb::{_QUAD[kind]}({total}), "
+            f"(float*)(bb_shared + {offset}), {rows.first}, {column}, bb::{_UNITED[kind]}());",
+            f"if ({column} == 0) "
+            f"bb::store_rows({total}, {vector.pointer} + {rows.first}, {width} - {rows.first});",
+        ]
+
+    def _name(self, value: SSAValue) -> str:
         held = self._all.held
+        return held[value].name if value in held else self._all.tiles[value].pointer
+
+    def _comment(self) -> str:
         outputs = ", ".join(
-            f"{'' if kind is Output.Each else f'{kind} '}{held[value].name}"
+            f"{'' if kind is Output.Each else f'{kind} '}{self._name(value)}"
             for kind, value in zip(self.op.output_kinds, self.op.outputs, strict=True)
         )
-        inputs = ", ".join(
-            dict.fromkeys(
-                held[value].name if value in held else self._all.tiles[value].pointer
-                for value in self.op.inputs
-            )
-        )
+        inputs = ", ".join(dict.fromkeys(self._name(value) for value in self.op.inputs))
         return f"// {outputs} of {inputs}" if inputs else f"// {outputs}"
 
     @property
     def _rows(self) -> Rows:
         return self._all.rows[self.op.dims[0]]
 
-    def _width(self) -> int:
+    @property
+    def _cols(self) -> Columns:
         """The columns of the tiles that it goes over."""
         for value in self.op.operands:
-            if value in self._all.held and len(tile_type(value).dims) == 2:
-                return self._all.held[value].columns
-        return 0
+            if value in self._all.held and (cols := self._all.held[value].cols) is not None:
+                return cols
+        return Columns(0, "0", 0)
 
-    def _columns(self) -> list[str]:
-        """Vectors over columns and numbers, which lie in shared memory, come to registers before."""
+    @property
+    def _width(self) -> int:
+        return self._cols.count
+
+    @property
+    def _column(self) -> str:
+        """The column of an element in the block's tile."""
+        first = self._cols.first
+        return "c.col()" if first == "0" else f"{first} + c.col()"
+
+    def _vectors(self) -> list[str]:
+        """Vectors and numbers that lie in shared memory come to registers before."""
         lines: list[str] = []
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
             if value in self._all.held or not argument.uses:
@@ -287,9 +402,17 @@ class FragmentSweep:
             if not tile.type.dims:
                 self._values[argument] = f"bb::scalar::value({tile.pointer}[0])"
                 continue
-            name = self._all.names.claim(f"{tile.pointer}_cols")
             count = self._all.dims[tile.type.dims[0]].width
-            lines.append(f"const auto {name} = bb::load_cols<{self._width()}>({tile.pointer}, {count});")
+            if tile.type.dims[0] == self.op.dims[0]:
+                name, function, many = f"{tile.pointer}_rows", "load_rows", self._rows.count
+                first = self._rows.first
+            else:
+                name, function, many = f"{tile.pointer}_cols", "load_cols", str(self._width)
+                first = self._cols.first
+            name = self._all.names.claim(name)
+            place = tile.pointer if first == "0" else f"{tile.pointer} + {first}"
+            left = count if first == "0" else f"{count} - {first}"
+            lines.append(f"const auto {name} = bb::{function}<{many}>({place}, {left});")
             self._values[argument] = f"{name}[c]"
         return lines
 
@@ -302,7 +425,7 @@ class FragmentSweep:
         matters = any(kind is not Output.Each for kind in self.op.output_kinds) or any(
             self._is_operand(value) for value in self.op.outputs
         )
-        dim, width = self._all.dims[self.op.dims[1]], self._width()
+        dim, width = self._all.dims[self.op.dims[1]], self._cols.in_block
         if not matters:
             return None
         if dim.block_length != width:
@@ -311,7 +434,11 @@ class FragmentSweep:
 
     def _is_operand(self, tile: SSAValue) -> bool:
         """Whether a tile is a left operand: what is beyond its end must be zero then."""
-        return any(isinstance(user, kernel.ContractOp) and user.lhs is tile for user in kernel.readers(tile))
+        return any(
+            (isinstance(user, kernel.ContractOp) and user.lhs is tile)
+            or (isinstance(user, kernel.MoveOp) and user.target in self._all.staged)
+            for user in kernel.readers(tile)
+        )
 
     def _masks(self) -> dict[Operation, bool]:
         """Comparisons of indices that have one outcome for all elements of most blocks, and that outcome."""
@@ -328,26 +455,29 @@ class FragmentSweep:
                 continue
             strict = 1 if predicate in ("slt", "sgt") else 0
             offset = low.offset - high.offset + strict
-            columns = self._all.dims[self.op.dims[1]]
             if low.dim == self.op.dims[1]:
                 # The last column is not above the first row of the warp.
-                first, last = self._row_start(), f"{columns.start} + {self._width() - 1}"
+                first, last = self._row_start(), f"{self._column_start()} + {self._width - 1}"
                 self._conditions.append(f"{last}{_plus(offset)} <= {first}")
             else:
                 last_row = f"{self._row_start()} + {self._rows.count} - 1"
-                self._conditions.append(f"{last_row}{_plus(offset)} <= {columns.start}")
+                self._conditions.append(f"{last_row}{_plus(offset)} <= {self._column_start()}")
             found[op] = True
         return found
 
     def _row_start(self) -> str:
         return f"{self._all.dims[self.op.dims[0]].start} + {self._rows.first}"
 
+    def _column_start(self) -> str:
+        start, first = self._all.dims[self.op.dims[1]].start, self._cols.first
+        return start if first == "0" else f"{start} + {first}"
+
     def _body(
         self, edge: str, cut: bool, masks: Mapping[Operation, bool], totals: Mapping[int, str]
     ) -> list[str]:
         lines: list[str] = []
         if cut:
-            inside = f"c.col() < {self._all.dims[self.op.dims[1]].width}"
+            inside = f"{self._column} < {self._all.dims[self.op.dims[1]].width}"
             lines.append(
                 f"const bool inside = {inside};"
                 if edge == "true"
@@ -376,7 +506,9 @@ class FragmentSweep:
             if isinstance(op, kernel.QuantityOp):
                 value = self._quantity(op)
             else:
-                value = expression(op, [self._values[operand] for operand in op.operands], fast=True)
+                value = expression(
+                    op, [self._values[operand] for operand in op.operands], fast=self._all.fast
+                )
             if op in masks and edge == "edge.value":
                 value = f"!edge.value || {value}"
             name = self._all.names.claim(result.name_hint or "t")
@@ -412,7 +544,12 @@ class FragmentSweep:
                     and user.lhs is tile
                     and user.multiply == op.result.type
                 )
-                if not stored and not multiplied:
+                moved = (
+                    isinstance(user, kernel.MoveOp)
+                    and user.target in self._all.staged
+                    and _element(user.target) == op.result.type
+                )
+                if not stored and not multiplied and not moved:
                     return False
         return True
 
@@ -423,7 +560,7 @@ class FragmentSweep:
         if op.dim_name == self.op.dims[0]:
             return f"{self._row_start()} + c.row()"
         if op.dim_name in self.op.dims:
-            return f"{dim.start} + c.col()"
+            return f"{dim.start} + {self._column}"
         raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
 
 

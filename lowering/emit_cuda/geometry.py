@@ -177,10 +177,14 @@ def buffer_lengths(op: kernel.BufferOp, dims: Mapping[str, block.DimAttr]) -> li
 
 @dataclass(frozen=True)
 class Array:
-    """An array: a pointer, and the expression of the stride of each axis, in elements."""
+    """An array: a pointer, and the expression of the stride of each axis, in elements.
+
+    `aligned`: the pointer and all strides but the last one, which is 1, are multiples of 16 bytes.
+    """
 
     pointer: str
     strides: tuple[str, ...]
+    aligned: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from ...passes.kernel_place_cuda.options import (
     THREADS_ATTRIBUTE,
     WARPS_ATTRIBUTE,
     integer,
+    warp_grid,
 )
 from ...passes.kernel_place_cuda.warps import fragment_rows
 from ..emit_cpp.names import Names
@@ -25,11 +26,13 @@ from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
 from .fragments import Fragments, Rows
 from .geometry import Array, Dim, Size, Window, dims_of, name_dims, product_text, tile_type, window_of
-from .memory import Memory, is_async, is_fetched_ahead
+from .layouts import Layout
+from .memory import Memory
 from .names import cuda_names
 from .row_pieces import RowPieces, access_width, computes_in_16_bits
 from .scalars import storage_type
-from .staging import fetch_lines, window_vector
+from .shared_rows import SharedRowSweep, goes_over_left_operands
+from .staging import fetch_lines, fetch_vector_lines, is_async, is_fetched_ahead, window_vector
 from .statements import Statements, SwizzledTile
 
 THREADS_IN_REGISTERS = 256
@@ -59,8 +62,8 @@ class CudaKernel:
     dims: Mapping[str, block.DimAttr]
     scratch: tuple[Size, ...]
     """What a block takes in global memory for itself; with any, blocks run several iterations each."""
-    passes_strides: bool
-    """Whether the strides of arrays are arguments; else arrays lie in row-major order, without gaps."""
+    layouts: tuple[Layout, ...]
+    """How each array lies in memory: what strides are arguments."""
 
     def tasks(self, extents: Mapping[str, int]) -> int:
         """How many iterations there are."""
@@ -89,7 +92,8 @@ class KernelEmitter:
     function: kernel.FuncOp
     parallel: kernel.ParallelOp
     part: int = 0
-    dense: bool = True
+    layouts: tuple[Layout, ...] = ()
+    """How each array lies in memory; without any, all in row-major order."""
     names: Names = field(default_factory=cuda_names)
     dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
@@ -125,7 +129,7 @@ class KernelEmitter:
             self.parallel.dim_names,
             self._declared,
             tuple(self.memory.scratch),
-            not self.dense,
+            self.layouts,
         )
 
     @property
@@ -140,16 +144,17 @@ class KernelEmitter:
         group = integer(self.parallel, GROUP_ATTRIBUTE)
         if group is not None:
             return self._function(parameters, *self._whole_rows(group))
-        warps = integer(self.parallel, WARPS_ATTRIBUTE)
-        rows = {} if warps is None else self._warp_rows(warps)
+        grid = warp_grid(self.parallel)
+        warps, columns = grid or (1, 1)
+        rows = {} if grid is None else self._warp_rows(warps)
         self.memory = Memory(
-            self.parallel, self._declared, self.dims, self.names, self.arrays, rows, warps or 1
+            self.parallel, self._declared, self.dims, self.names, self.arrays, rows, warps, columns
         )
-        tiles = [line for each in rows.values() for line in each.declarations(warps or 1)]
+        tiles = [line for each in rows.values() for line in each.declarations(warps, columns)]
         tiles += self.memory.lines()
         body = self._positions()
         self.statements = Statements(self.memory.tiles, self.windows, self.dims, self.names, threads)
-        if warps is not None:
+        if grid is not None:
             self.fragments = Fragments(
                 rows,
                 self.memory.held,
@@ -158,8 +163,11 @@ class KernelEmitter:
                 self.windows,
                 self.dims,
                 self.names,
+                columns,
+                any(isinstance(op, kernel.ContractOp) and op.multiply for op in self.parallel.walk()),
+                self.waits,
             )
-        self.waits = barriers_of(self.parallel.body.block.ops, self.memory.accesses)
+        self.waits |= barriers_of(self.parallel.body.block.ops, self.memory.accesses)
         body += self._body(self.parallel.body.block.ops)
         if self.memory.scratch:
             parameters += ["unsigned char* __restrict__ scratch", "long long scratch_bytes", "int tasks"]
@@ -225,12 +233,14 @@ class KernelEmitter:
             name = self.names.claim(argument.name_hint or "array", *suffixes)
             const = "const " if number < first_output else ""
             pointers.append(f"{const}{storage_type(type.element_type)}* __restrict__ {name}")
-            if self.dense:
+            layout = self.layouts[number] if self.layouts else Layout.Dense
+            if layout is Layout.Dense:
                 own = self._dense_strides(argument, type)
             else:
-                own = [f"{name}{suffix}" for suffix in suffixes]
+                own = [f"{name}{suffix}" for suffix in suffixes[: layout.strides_passed(rank)]]
                 strides += [f"long long {stride}" for stride in own]
-            self.arrays[argument] = Array(name, tuple(own))
+                own += ["1"] * (rank - len(own))
+            self.arrays[argument] = Array(name, tuple(own), layout is Layout.Rows)
         extents = [f"int {dim.extent}" for dim in self.dims.values() if not dim.is_static]
         return [*pointers, *strides, *extents]
 
@@ -335,7 +345,12 @@ class KernelEmitter:
     def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []
         last = ""
+        done: Operation | None = None
         for op in ops:
+            if op is done:
+                continue
+            if self.fragments is not None:
+                done = self.fragments.contracted_with(op) or done
             if op in self.waits:
                 lines += self._wait()
             written = self._statement(op)
@@ -376,19 +391,25 @@ class KernelEmitter:
                 if is_fetched_ahead(op):
                     return []
                 self.under_way = True
-                name = self.memory.staged[op.target].name
-                return [f"// fetch {name}", *self._fetch(op, name), "bb::cp_async_commit();"]
+                name = self.memory.tiles[op.target].pointer
+                anew = "bb::this_thread_anew()" if self._fetching_loops > 1 else ""
+                return [f"// fetch {name}", *self._fetch(op, name, anew), "bb::cp_async_commit();"]
             case _:
                 if self.fragments is not None and self.fragments.concerns(op):
                     return self.fragments.lines(op)
+                if self.fragments is not None and goes_over_left_operands(op, self.fragments):
+                    return SharedRowSweep(self.fragments, op).lines()
                 return self.statements.lines(op)
 
-    def _fetch(self, op: kernel.LoadOp, to: str) -> list[str]:
+    def _fetch(self, op: kernel.LoadOp, to: str, thread: str = "") -> list[str]:
         """Copy the block at hand to a stage."""
         cursor = op.source.owner
         assert isinstance(cursor, kernel.CursorOp)
-        staged = self.memory.staged[op.target]
-        return fetch_lines(op, staged, to, self.arrays[cursor.array], self.dims, self.ends, self.threads)
+        staged = self.memory.staged.get(op.target)
+        if staged is None:
+            return fetch_vector_lines(op, to, self.arrays[cursor.array], self.dims)
+        array = self.arrays[cursor.array]
+        return fetch_lines(op, staged, to, array, self.dims, self.ends, self.threads, thread)
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
@@ -407,12 +428,21 @@ class KernelEmitter:
         under_way = self.under_way
         inner = [*dim.position(end), *self._body(op.body.block.ops)]
         self.under_way |= under_way
+        stays = ["BB_UNROLL_BY(1)"] if self._fetching_loops > 1 else []
         return [
             *lines,
+            *stays,
             f"for (int {count} = 0; {count} < {trips}; {count}++) {{",
             *(f"  {line}" for line in inner),
             "}",
         ]
+
+    @property
+    def _fetching_loops(self) -> int:
+        """How many loops fetch ahead: addresses of several are too much to be kept in registers."""
+        return sum(
+            STAGES_ATTRIBUTE in op.attributes for op in self.parallel.walk() if isinstance(op, kernel.ForOp)
+        )
 
     def _pipeline(self, op: kernel.ForOp, stages: int, trips: str, end: str | None) -> list[str]:
         """A loop whose blocks are fetched while earlier ones are computed with."""
@@ -428,10 +458,16 @@ class KernelEmitter:
         fetch = self.names.claim(f"fetch_{dim.extent}")
         stage = self.names.claim(f"{dim.extent}stage")
         loads = [inner for inner in op.body.block.ops if is_fetched_ahead(inner)]
+        thread = ""
+        if self._fetching_loops > 1:
+            thread = self.names.claim("thread")
+            lines.append(f"const int {thread} = bb::this_thread_anew();")
         copies: list[str] = []
         for load in loads:
             assert isinstance(load, kernel.LoadOp)
-            copies += self._fetch(load, f"{self.memory.staged[load.target].name}[to]")
+            staged = self.memory.staged.get(load.target)
+            to = self.memory.vector_stage(load.target, "to") if staged is None else f"{staged.name}[to]"
+            copies += self._fetch(load, to, thread)
         where = dim.position(end)[:1]
         used = any(dim.start in line for line in copies)
         start = [f"const int {dim.start} = {count} * {dim.size};"] if where and used else []
@@ -444,10 +480,15 @@ class KernelEmitter:
             lines += [f"if ({number} < {trips}) {fetch}({number}, {number});", "bb::cp_async_commit();"]
         under_way = self.under_way
         self.under_way = False
+        vectors: list[str] = []
         for load in loads:
             tile = load.operands[0]
+            staged = self.memory.staged.get(tile)
+            if staged is None:
+                pointer = self.memory.tiles[tile].pointer
+                vectors.append(f"auto* const {pointer} = {self.memory.vector_stage(tile, stage)};")
+                continue
             self.fragments.stages[tile] = stage
-            staged = self.memory.staged[tile]
             self.memory.tiles[tile] = SwizzledTile(f"{staged.name}[{stage}]", "", staged.type)
         inner = [
             f"bb::cp_async_wait<{stages - 2}>();",
@@ -456,11 +497,14 @@ class KernelEmitter:
             f"{fetch}({count} + {stages - 1}, ({stage} + {stages - 1}) % {stages});",
             "bb::cp_async_commit();",
             *dim.position(end),
+            *vectors,
             *self._body(op.body.block.ops),
         ]
         self.under_way |= under_way
+        stays = ["BB_UNROLL_BY(1)"] if thread else []
         return [
             *lines,
+            *stays,
             f"for (int {count} = 0, {stage} = 0; {count} < {trips}; "
             f"{count}++, {stage} = bb::next_stage<{stages}>({stage})) {{",
             *(f"  {line}" for line in inner),

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import tf32
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Space
-from ...passes.kernel_place_cuda.general import lane_padding, tile_bytes, tile_shape
+from ...passes.kernel_place_cuda.general import lane_padding, stage_bytes, tile_bytes, tile_shape
 from ...passes.kernel_place_cuda.options import (
-    ASYNC_ATTRIBUTE,
     OFFSET_ATTRIBUTE,
     STAGES_ATTRIBUTE,
     SWIZZLED_ATTRIBUTE,
     integer,
     padded,
 )
-from ...passes.kernel_place_cuda.warps import swizzled_bytes, swizzled_shape
+from ...passes.kernel_place_cuda.warps import exchange_bytes, swizzled_bytes, swizzled_shape
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .barriers import Place
-from .fragments import Held, Rows
+from .fragments import Columns, Held, Rows
 from .geometry import (
     Array,
     Dim,
@@ -37,7 +37,7 @@ from .geometry import (
     tile_type,
 )
 from .scalars import element_bytes, storage_type
-from .staging import Staged
+from .staging import Staged, is_fetched_ahead
 from .statements import SwizzledTile, Tile
 
 
@@ -53,6 +53,11 @@ class Memory:
     rows: Mapping[str, Rows]
     """Of the dims whose blocks warps share out."""
     warps: int = 1
+    """How many share out the rows."""
+    grid_columns: int = 1
+    """How many share out the columns."""
+    columns: dict[str, Columns] = field(default_factory=dict[str, Columns])
+    """Of the dims whose blocks they share out."""
     tiles: dict[SSAValue, Tile] = field(default_factory=dict[SSAValue, Tile])
     """Tiles in shared or global memory."""
     held: dict[SSAValue, Held] = field(default_factory=dict[SSAValue, Held])
@@ -74,6 +79,8 @@ class Memory:
                 lines += self._buffer(op)
             elif isinstance(op, kernel.StoreOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
                 self._takes(offset, self._store_bytes(op))
+            elif isinstance(op, kernel.SweepOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
+                self._takes(offset, self._exchange_bytes(op))
         return lines
 
     def _takes(self, offset: int, size: int) -> None:
@@ -82,11 +89,11 @@ class Memory:
     def _tile(self, op: kernel.TileOp) -> list[str]:
         type = tile_type(op.result)
         what = f"[{', '.join(comment_text(dim) for dim in type.dims)}]"
-        name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile")
+        name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile", "_stages")
         if type.space.data is Space.Register:
-            columns = self._padded(type.dims[1]) if len(type.dims) == 2 else 0
-            held = self.held[op.result] = Held(name, type, columns, self.rows[type.dims[0]])
-            return [f"{held.declaration}  // {what}"]
+            cols, lines = self._cols(type.dims[1]) if len(type.dims) == 2 else (None, list[str]())
+            held = self.held[op.result] = Held(name, type, self.rows[type.dims[0]], cols)
+            return [*lines, f"{held.declaration}  // {what}"]
         if SWIZZLED_ATTRIBUTE in op.attributes:
             return self._swizzled(op, type, name)
         width = element_bytes(type.element_type)
@@ -107,14 +114,16 @@ class Memory:
             offset, size = integer(op, OFFSET_ATTRIBUTE), tile_bytes(op.result, self.declared)
             if offset is None or size is None:
                 raise OpError(op, "is in shared memory, but has no offset there or no known size")
-            self._takes(offset, size)
+            self._takes(offset, self._shared_bytes(op.result))
             where = f"bb_shared + {offset}"
         else:
             where = f"own_scratch + {self._far(name, Size((*lengths, width)), lines)}"
             what += ", in global memory"
         element = storage_type(type.element_type)
-        lines.append(f"{element}* const {name} = ({element}*)({where});  // {what}")
         self.tiles[op.result] = Tile(name, stride, type)
+        if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
+            name, what = f"{name}_stages", f"{what}, {stages} stages"
+        lines.append(f"{element}* const {name} = ({element}*)({where});  // {what}")
         return lines
 
     def _swizzled(self, op: kernel.TileOp, type: kernel.TileType, name: str) -> list[str]:
@@ -124,16 +133,41 @@ class Memory:
             raise OpError(op, "is swizzled, but no block at an offset of shared memory")
         stages = integer(op, STAGES_ATTRIBUTE) or 1
         rows, columns = swizzled_shape(op.result, self.declared, self.warps)
-        staged = Staged(name, f"{name}_tile", type, rows, columns, stages)
+        in_tf32 = any(
+            isinstance(use.operation, kernel.ContractOp) and use.operation.multiply == tf32
+            for use in op.result.uses
+        )
+        staged = Staged(name, f"{name}_tile", type, rows, columns, stages, in_tf32)
         self.staged[op.result] = staged
         self.tiles[op.result] = SwizzledTile(name, "", type)
         self._takes(offset, self._staged_bytes(op.result))
         return staged.declarations(offset)
 
-    def _padded(self, dim: str) -> int:
+    def _cols(self, dim: str) -> tuple[Columns, list[str]]:
+        """The columns of a dim's blocks that a warp has, and the lines that say so."""
+        if dim in self.columns:
+            return self.columns[dim], []
         length = block_length(dim, self.declared)
         assert isinstance(length, int)
-        return padded(length)
+        whole = padded(length)
+        if self.grid_columns == 1:
+            found, lines = Columns(whole, "0", whole), list[str]()
+        else:
+            count, first = whole // self.grid_columns, self.names.claim(f"{self.dims[dim].extent}col0")
+            found = Columns(count, first, whole)
+            lines = [f"const int {first} = bb::warp_id() % {self.grid_columns} * {count};"]
+        self.columns[dim] = found
+        return found, lines
+
+    def vector_stage(self, tile: SSAValue, stage: str) -> str:
+        """Where the vector of a stage begins, of a vector that is fetched ahead."""
+        length = stage_bytes(tile, self.declared) // element_bytes(tile_type(tile).element_type)
+        return f"{self.tiles[tile].pointer}_stages + {stage} * {length}"
+
+    def _shared_bytes(self, tile: SSAValue) -> int:
+        """The bytes of a tile that is not swizzled, in all its stages."""
+        stages = integer(tile.owner, STAGES_ATTRIBUTE) if isinstance(tile.owner, Operation) else None
+        return stage_bytes(tile, self.declared) * (stages or 1)
 
     def _staged_bytes(self, tile: SSAValue) -> int:
         width = element_bytes(tile_type(tile).element_type)
@@ -143,6 +177,9 @@ class Memory:
         item = op.target.type
         assert isinstance(item, kernel.CursorType)
         return swizzled_bytes(op.source, self.declared, self.warps, bit_width(item.element_type) // 8)
+
+    def _exchange_bytes(self, op: kernel.SweepOp) -> int:
+        return exchange_bytes(op, self.declared, self.warps, self.grid_columns)
 
     def _far(self, name: str, size: Size, lines: list[str]) -> str:
         """Room in the block's own global memory; gives the offset."""
@@ -186,6 +223,8 @@ class Memory:
         writes = {where for value in kernel.tiles_written(op) if (where := self._place(value)) is not None}
         if isinstance(op, kernel.StoreOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
             writes.add(("shared", offset, offset + self._store_bytes(op)))
+        if isinstance(op, kernel.SweepOp) and (offset := integer(op, OFFSET_ATTRIBUTE)) is not None:
+            writes.add(("shared", offset, offset + self._exchange_bytes(op)))
         return reads, writes
 
     def _place(self, value: SSAValue) -> Place | None:
@@ -199,17 +238,4 @@ class Memory:
             return (value, 0, 1)
         if value in self.staged:
             return ("shared", offset, offset + self._staged_bytes(value))
-        return ("shared", offset, offset + (tile_bytes(value, self.declared) or 0))
-
-
-def is_async(op: Operation) -> bool:
-    """Whether an operation copies a block to shared memory without waiting for it."""
-    return isinstance(op, kernel.LoadOp) and ASYNC_ATTRIBUTE in op.attributes
-
-
-def is_fetched_ahead(op: Operation) -> bool:
-    """Whether a load is done by earlier iterations of the loop that it stands in."""
-    if not isinstance(op, kernel.LoadOp) or not is_async(op):
-        return False
-    tile = op.target.owner
-    return isinstance(tile, Operation) and STAGES_ATTRIBUTE in tile.attributes
+        return ("shared", offset, offset + self._shared_bytes(value))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from xdsl.ir import Operation
+
 from ...dialects import kernel
+from ...passes.kernel_place_cuda.options import ASYNC_ATTRIBUTE, STAGES_ATTRIBUTE
 from .geometry import Array, Dim, Window, item_offset, non_item_offsets
-from .scalars import storage_type
+from .scalars import element_bytes, storage_type
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Staged:
     rows: int
     columns: int
     stages: int
+    in_tf32: bool = False
+    """Whether it is multiplied in tf32."""
 
     @property
     def rows_contiguous(self) -> bool:
@@ -28,7 +33,7 @@ class Staged:
 
     def declarations(self, offset: int) -> list[str]:
         """The lines that declare it."""
-        element = storage_type(self.type.element_type)
+        element = "bb::tf32" if self.in_tf32 else storage_type(self.type.element_type)
         lines = [f"using {self.type_name} = bb::shared_tile<{element}, {self.rows}, {self.columns}>;"]
         where = f"bb_shared + {offset}"
         kind = self.type_name if self.stages == 1 else f"bb::ring<{self.type_name}, {self.stages}>"
@@ -44,9 +49,10 @@ def fetch_lines(
     dims: Mapping[str, Dim],
     ends: Mapping[str, str],
     threads: int,
+    thread: str,
 ) -> list[str]:
     """The lines that copy the block at hand of a cursor to a stage, called `to`: asynchronously where the
-    array allows it.
+    array allows it. `thread` is what the thread's number is called; empty for `threadIdx.x`.
     """
     cursor = op.source.owner
     assert isinstance(cursor, kernel.CursorOp)
@@ -58,11 +64,13 @@ def fetch_lines(
     assert lane is not None
     matrix = " + ".join([array.pointer, *offsets])
     row, col = (item_offset(cursor, name, dims) for name in (outer, lane))
-    rows, cols = ends.get(outer, dims[outer].extent), dims[lane].extent
+    rows = _end(dims[outer], row, ends.get(outer, dims[outer].extent), staged.rows)
+    cols = _end(dims[lane], col, dims[lane].extent, staged.columns)
     vector = vector_of(cursor, lane, array, dims, threads, staged.columns)
     if strides[lane] == "1" and vector is not None:
         kind = f"bb::reader<{staged.type_name}, THREADS, {vector}>"
-        return [f"{kind}({matrix}, {strides[outer]}, {row}, {col}, {rows}, {cols}).load({to});"]
+        own = f", {thread}" if thread else ""
+        return [f"{kind}({matrix}, {strides[outer]}, {row}, {col}, {rows}, {cols}{own}).load({to});"]
     element = storage_type(staged.type.element_type)
     source = f"from[(long long)({row} + row) * {strides[outer]} + (long long)({col} + col) * {strides[lane]}]"
     return [
@@ -75,6 +83,38 @@ def fetch_lines(
         "  }",
         "}",
     ]
+
+
+def fetch_vector_lines(op: kernel.LoadOp, to: str, array: Array, dims: Mapping[str, Dim]) -> list[str]:
+    """The line that copies the vector at hand of a cursor to shared memory: asynchronously where accesses may
+    have 4 bytes or more.
+    """
+    cursor = op.source.owner
+    assert isinstance(cursor, kernel.CursorOp)
+    item = cursor.result.type
+    assert isinstance(item, kernel.CursorType)
+    (name,) = item.dims
+    strides, offsets = non_item_offsets(cursor, array, dims)
+    dim, start, vector = dims[name], item_offset(cursor, name, dims), 1
+    count = dim.extent if dim.declared.is_whole else f"min({dim.size}, {dim.extent} - {start})"
+    if start != "0":
+        offsets.append(start)
+    source = " + ".join([array.pointer, *offsets])
+    if strides[name] != "1":
+        element = f"({source})[(long long)i * {strides[name]}]"
+        return [f"for (int i = threadIdx.x; i < {count}; i += THREADS) ({to})[i] = {element};"]
+    vector = vector_of(cursor, name, array, dims) or 1
+    return [f"bb::fetch_vector<THREADS, {vector}, {dim.size}>({to}, {source}, {count});"]
+
+
+def _end(dim: Dim, start: str, end: str, length: int) -> str:
+    """Where the elements along a dim end that a tile of some length takes: at the end of the block, where the
+    tile is longer.
+    """
+    block = dim.block_length
+    if dim.declared.is_whole or (block is not None and block >= length):
+        return end
+    return f"min({end}, {start} + {dim.size})"
 
 
 def vector_of(
@@ -91,8 +131,8 @@ def vector_of(
     """
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
-    width = {"f32": 4, "f16": 2, "bf16": 2}.get(str(item.element_type), 8)
-    multiples = _row_starts(cursor, lane, array, dims)
+    width = element_bytes(item.element_type)
+    multiples = _row_starts(cursor, lane, array, dims, 16 // width)
     for vector in (16 // width, 8 // width, 4 // width, 1):
         if vector < 1 or (vector > 1 and (multiples is None or any(each % vector for each in multiples))):
             continue
@@ -103,14 +143,14 @@ def vector_of(
 
 
 def _row_starts(
-    cursor: kernel.CursorOp, lane: str, array: Array, dims: Mapping[str, Dim]
+    cursor: kernel.CursorOp, lane: str, array: Array, dims: Mapping[str, Dim], most: int
 ) -> list[int] | None:
-    """Numbers that an access must divide; None where they are not known."""
+    """Numbers that an access of at most so many elements must divide; None where they are not known."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     found: list[int] = []
     for axis, stride in zip(cursor.axis_dims, array.strides, strict=True):
-        step = int(stride) if stride.isdecimal() else None
+        step = int(stride) if stride.isdecimal() else most if array.aligned else None
         for dim in reversed(axis):
             declared = dims[dim].declared
             if dim == lane:
@@ -136,3 +176,16 @@ def window_vector(window: Window, cursor: kernel.CursorOp, array: Array, dims: M
     if not item.dims or window.strides[-1] != "1":
         return 1
     return vector_of(cursor, item.dims[-1], array, dims) or 1
+
+
+def is_async(op: Operation) -> bool:
+    """Whether an operation copies a block to shared memory without waiting for it."""
+    return isinstance(op, kernel.LoadOp) and ASYNC_ATTRIBUTE in op.attributes
+
+
+def is_fetched_ahead(op: Operation) -> bool:
+    """Whether a load is done by earlier iterations of the loop that it stands in."""
+    if not isinstance(op, kernel.LoadOp) or not is_async(op):
+        return False
+    tile = op.target.owner
+    return isinstance(tile, Operation) and STAGES_ATTRIBUTE in tile.attributes

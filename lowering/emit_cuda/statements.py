@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.builtin import Float32Type, tf32
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
@@ -183,7 +183,7 @@ class Statements:
             assert isinstance(item, kernel.CursorType)
             text, element = self.windows[value].element(place, "k"), item.element_type
         text = f"bb::scalar::value({text})"
-        if op.multiply is not None and isinstance(element, Float32Type):
+        if op.multiply not in (None, tf32) and isinstance(element, Float32Type):
             text = f"bb::scalar::rounded<{storage_type(op.multiply)}>({text})"
         acc = value_type(tile_type(op.accumulator).element_type)
         return text if acc == value_type(element) else f"({acc}){text}"

@@ -13,11 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import block, kernel
-from .general import drop_merges, place_generally
+from .choice import place_by_any_warps
+from .general import place_generally
 from .options import SHARED_MEMORY, THREADS, is_placed
-from .rows import row_plan
-from .transposed import transpose_contractions
-from .warps import place_by_warps
 from .whole_rows import place_whole_rows
 
 __all__ = ["KernelPlaceCudaPass", "is_placed"]
@@ -61,17 +59,6 @@ class KernelPlaceCudaPass(ModulePass):
                     place_generally(function, parallel, self.shared_memory, self.threads)
 
     def _by_warps(self, function: kernel.FuncOp, parallel: kernel.ParallelOp) -> bool:
-        """Let warps do it row by row, if they can."""
+        """Let warps do it, in the first way that it fits, if they can."""
         dims = block.parse_dims(function.attributes[block.DIMS])
-        if place_whole_rows(parallel, dims):
-            return True
-        trial = parallel.clone()
-        function.body.block.insert_op_before(trial, parallel)
-        drop_merges(trial)
-        transpose_contractions(trial)
-        plan = row_plan(trial, dims)
-        placed = plan is not None and place_by_warps(function, trial, plan, self.shared_memory)
-        rejected = parallel if placed else trial
-        rejected.detach()
-        rejected.erase()
-        return placed
+        return place_whole_rows(parallel, dims) or place_by_any_warps(function, parallel, self.shared_memory)

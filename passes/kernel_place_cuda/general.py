@@ -12,6 +12,7 @@ from ...dialects.kernel import Lanes, Space
 from ...dialects.kernel.sizes import tile_elements
 from .lifetimes import arrange, lifetimes
 from .options import OFFSET_ATTRIBUTE, THREADS_ATTRIBUTE
+from .vectors import fetch_vectors
 
 ALIGNMENT = 16
 STAGED_BYTES = 48 * 1024
@@ -39,6 +40,7 @@ def place_generally(
     for tile, offset in offsets.items():
         set_space(tile, Space.Shared)
         tile.owner.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(offset, i64)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    fetch_vectors(parallel)
     parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(threads, i64)
 
 
@@ -95,6 +97,11 @@ def tile_bytes(tile: SSAValue, dims: dict[str, block.DimAttr]) -> int | None:
     if rows is None or lanes is None:
         return None
     return rows * lane_padding(lanes, width) * width
+
+
+def stage_bytes(tile: SSAValue, dims: dict[str, block.DimAttr]) -> int:
+    """The bytes of one stage of a tile that is not swizzled, a multiple of 16."""
+    return -(-(tile_bytes(tile, dims) or 0) // ALIGNMENT) * ALIGNMENT
 
 
 def set_space(tile: SSAValue, space: Space) -> None:

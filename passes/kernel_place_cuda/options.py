@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
 from xdsl.ir import Operation
+from xdsl.utils.hints import isa
 
 from ...dialects import kernel
 
@@ -30,7 +31,9 @@ def integer(op: Operation, name: str) -> int | None:
 
 
 WARPS_ATTRIBUTE = "warps"
-"""Of `kernel.parallel`: how many warps share out the rows of tiles in registers."""
+"""Of `kernel.parallel`: how many warps share out the rows of tiles in registers; or, of warps in a grid, how
+many share out the rows, and how many the columns.
+"""
 GROUP_ATTRIBUTE = "group"
 """Of `kernel.parallel`: how many threads hold a row of its tiles together."""
 STAGES_ATTRIBUTE = "stages"
@@ -43,6 +46,26 @@ fragments are read without bank conflicts. Rows are a power of two long, and wha
 """
 ASYNC_ATTRIBUTE = "async"
 """Of `kernel.load`: the block is fetched asynchronously, ahead of the iteration that it is for."""
+
+
+def warp_grid(parallel: Operation) -> tuple[int, int] | None:
+    """How many warps share out the rows of tiles in registers, and how many the columns; None without such
+    tiles.
+    """
+    value = parallel.attributes.get(WARPS_ATTRIBUTE)
+    if isinstance(value, IntegerAttr):
+        return value.value.data, 1
+    if isa(value, ArrayAttr[IntegerAttr]) and len(value) == 2:
+        return value.data[0].value.data, value.data[1].value.data
+    return None
+
+
+def warps_attr(rows: int, columns: int) -> ArrayAttr[IntegerAttr] | IntegerAttr:
+    """The attribute of so many warps: a number where none shares out columns."""
+    numbers = [IntegerAttr(each, i64) for each in (rows, columns)]
+    return numbers[0] if columns == 1 else ArrayAttr(numbers)
+
+
 FRAGMENT = 16
 """Rows, columns and depth of an mma instruction, or multiples of them."""
 

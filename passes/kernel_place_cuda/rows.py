@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i1
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatTF32Type, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import block, kernel
@@ -29,16 +29,20 @@ class RowPlan:
     rows: frozenset[str]
     """The dims whose blocks warps share out: those of the rows of contractions."""
     multiply: Attribute
-    """The type that contractions multiply in."""
+    """The type of the operands of contractions in memory."""
     held: tuple[SSAValue, ...]
     """The tiles that lie in registers."""
+    swept: tuple[SSAValue, ...] = ()
+    """Blocks of left operands that sweeps go over where they lie, in shared memory."""
 
 
-def row_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> RowPlan | None:
-    """How warps can do a kernel, if they can."""
+def row_plan(
+    parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], widest: int = WIDEST
+) -> RowPlan | None:
+    """How warps can do a kernel, if they can; with tiles of up to so many columns."""
     contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
     rows = frozenset(_dims(op.accumulator)[0] for op in contractions)
-    types = {op.multiply for op in contractions}
+    types = {_operand_type(op) for op in contractions}
     multiply = next(iter(types), None)
     if not rows or len(types) != 1 or multiply is None:
         return None
@@ -48,7 +52,7 @@ def row_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> Row
             type = op.result.type
             assert isinstance(type, kernel.TileType)
             lengths = [length_of(dims, name) for name in type.dims]
-            if any(length is None or padded(length) > WIDEST for length in lengths):
+            if any(length is None or padded(length) > widest for length in lengths):
                 return None
             if type.dims and type.dims[0] in rows:
                 if not isinstance(type.element_type, HELD_TYPES) and type.element_type != i1:
@@ -56,6 +60,16 @@ def row_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> Row
                 held.append(op.result)
     plan = RowPlan(rows, multiply, tuple(held))
     return plan if all(_fits(op, plan) for op in parallel.walk()) else None
+
+
+def _operand_type(op: kernel.ContractOp) -> Attribute | None:
+    """The type of a contraction's operands in memory, if warps can do it: f16 or bf16 for tensor cores, f32
+    for FMA units or, in tf32, for tensor cores.
+    """
+    if op.multiply is not None and not isinstance(op.multiply, FloatTF32Type):
+        return op.multiply
+    types = {_element_type(value) for value in (op.accumulator, op.lhs, op.rhs)}
+    return f32 if types == {f32} else None
 
 
 def length_of(dims: dict[str, block.DimAttr], name: str) -> int | None:
@@ -125,6 +139,11 @@ def _fits_sweep(op: kernel.SweepOp, plan: RowPlan) -> bool:
     if len(op.dims) == 1 and any(kind is not Output.Each for kind in op.output_kinds):
         return False
     return all(value in plan.held for value in op.outputs)
+
+
+def _element_type(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
+    return value.type.element_type
 
 
 def _dims(value: SSAValue) -> tuple[str, ...]:

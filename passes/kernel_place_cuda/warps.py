@@ -9,6 +9,7 @@ computed with.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from enum import Enum
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,8 +17,8 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
-from ...dialects.kernel import Lanes, Space
-from .general import set_space, tile_bytes
+from ...dialects.kernel import Lanes, Output, Space
+from .general import set_space, stage_bytes
 from .lifetimes import Lifetime, arrange, lifetimes
 from .options import (
     ASYNC_ATTRIBUTE,
@@ -30,6 +31,7 @@ from .options import (
     padded,
 )
 from .rows import RowPlan, contiguous_axis, length_of
+from .vectors import fetch_vectors
 
 ALIGNMENT = 128
 STAGES = 2
@@ -37,35 +39,51 @@ MOST_ROWS = 256
 MOST_WARPS = 8
 MOST_REGISTERS = 176
 """Columns of tiles that a warp of 32 rows holds at a time: each is a register of every thread."""
-LARGEST_SHARED = 160 * 1024
+LARGEST_SHARED = 163 * 1024
 """What a block of sm_80 may have; used where less would leave a kernel without tensor cores."""
 
 
+class Staging(Enum):
+    """What is brought to shared memory, and how far ahead: from much to little."""
+
+    All = 0
+    """Also blocks of operands' type that only fill registers; in loops, all for the next iteration."""
+    Operands = 1
+    """What contractions read."""
+    InTime = 2
+    """What contractions read, for the iteration at hand."""
+
+
 def place_by_warps(
-    function: kernel.FuncOp, parallel: kernel.ParallelOp, plan: RowPlan, shared_memory: int
+    function: kernel.FuncOp,
+    parallel: kernel.ParallelOp,
+    plan: RowPlan,
+    shared_memory: int,
+    staging: Staging = Staging.All,
 ) -> bool:
     """Place the tiles of one parallel loop; False where they do not fit, and it is left half done."""
     dims = block.parse_dims(function.attributes[block.DIMS])
-    width = _held_at_once(parallel, plan, dims)
+    width = held_at_once(parallel, plan, dims)
     lengths = [padded(length_of(dims, name) or 0) for name in plan.rows]
     if width > 2 * MOST_REGISTERS or max(lengths) > MOST_ROWS:
         return False
     warps = max(max(lengths) // (32 if width <= MOST_REGISTERS else 16), 1)
     if warps > MOST_WARPS:
         return False
-    staged = _StagedOperands(parallel, plan, dims, warps)
+    staged = StagedOperands(parallel, plan, dims, warps, staging)
     staged.insert()
     for tile in plan.held:
         if tile.uses:
             set_space(tile, Space.Register)
-    if _assign_offsets(parallel, dims, warps) > max(shared_memory, LARGEST_SHARED):
+    fetch_vectors(parallel, (Space.Scratch, Space.Shared))
+    if assign_offsets(parallel, dims, warps) > max(shared_memory, LARGEST_SHARED):
         return False
     parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(32 * warps, i64)
     parallel.attributes[WARPS_ATTRIBUTE] = IntegerAttr(warps, i64)
     return True
 
 
-def _held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> int:
+def held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> int:
     """The most columns of tiles in registers that are alive at the same time."""
     lives = lifetimes(parallel.body.block)
     events: list[tuple[int, int, int]] = []
@@ -84,13 +102,19 @@ def _held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, bl
     return most
 
 
-class _StagedOperands:
+class StagedOperands:
     """What is brought to shared memory: for contractions, and for tiles in registers."""
 
     def __init__(
-        self, parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr], warps: int
+        self,
+        parallel: kernel.ParallelOp,
+        plan: RowPlan,
+        dims: dict[str, block.DimAttr],
+        warps: int,
+        staging: Staging = Staging.All,
     ):
         self.parallel, self.plan, self.dims, self.warps = parallel, plan, dims, warps
+        self.staging = staging
         self.cursors: dict[SSAValue, list[Operation]] = {}
         """The cursors whose blocks are staged, and the operations that read them."""
         for op in parallel.walk():
@@ -98,15 +122,21 @@ class _StagedOperands:
                 for value in (op.lhs, op.rhs):
                     if isinstance(value.type, kernel.CursorType):
                         self.cursors.setdefault(value, []).append(op)
-            elif (isinstance(op, kernel.LoadOp) and op.target in plan.held and self._is_staged(op)) or (
-                isinstance(op, kernel.LoadOp) and self._is_right(op.target)
+            elif isinstance(op, kernel.LoadOp) and (
+                (op.target in plan.held and self._is_staged(op))
+                or op.target in plan.swept
+                or self._is_right(op.target)
             ):
                 self.cursors.setdefault(op.source, []).append(op)
 
     def _is_staged(self, op: kernel.LoadOp) -> bool:
-        """Whether a tile in registers is filled from shared memory: 16-bit blocks of an input."""
+        """Whether a tile in registers is filled from shared memory: blocks of an input as operands are, if
+        there is room for those that are more than operands.
+        """
         item = op.source.type
         assert isinstance(item, kernel.CursorType)
+        if self.staging is not Staging.All and not _is_only_multiplied(op):
+            return False
         return (
             len(item.dims) == 2
             and item.element_type == self.plan.multiply
@@ -119,11 +149,14 @@ class _StagedOperands:
             isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
         )
 
-    def _stages(self, cursor: SSAValue) -> int:
+    def stages(self, cursor: SSAValue) -> int:
+        """How many iterations' blocks there is room for."""
         owner = cursor.owner
         assert isinstance(owner, kernel.CursorOp)
         loop = owner.parent_op()
-        return STAGES if isinstance(loop, kernel.ForOp) and not _writes(loop, owner.array) else 1
+        if self.staging is Staging.InTime or not isinstance(loop, kernel.ForOp):
+            return 1
+        return 1 if _writes(loop, owner.array) else STAGES
 
     def insert(self) -> None:
         """Write the loads, and let what read arrays read what they bring."""
@@ -157,7 +190,7 @@ class _StagedOperands:
             load.attributes[ASYNC_ATTRIBUTE] = UnitAttr()
             load.location = owner.location
             tile.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
-            stages = self._stages(cursor)
+            stages = self.stages(cursor)
             loop = owner.parent_op()
             if stages > 1 and isinstance(loop, kernel.ForOp):
                 tile.attributes[STAGES_ATTRIBUTE] = IntegerAttr(stages, i64)
@@ -179,12 +212,9 @@ class _StagedOperands:
         assert isinstance(op, kernel.LoadOp)
         held = op.target
         users = kernel.readers(held)
-        only_multiplied = kernel.writers(held) == [op] and all(
-            isinstance(user, kernel.ContractOp) and user.lhs is held for user in users
-        )
         parent = op.parent
         assert parent is not None
-        if only_multiplied and op.parent is tile.uses.__iter__().__next__().operation.parent:
+        if _is_only_multiplied(op) and op.parent is tile.uses.__iter__().__next__().operation.parent:
             for user in users:
                 user.operands[1] = tile
         else:
@@ -193,6 +223,14 @@ class _StagedOperands:
             parent.insert_op_before(move, op)
         op.detach()
         op.erase()
+
+
+def _is_only_multiplied(op: kernel.LoadOp) -> bool:
+    """Whether what a load brings is a left operand of contractions, and nothing else."""
+    held = op.target
+    return kernel.writers(held) == [op] and all(
+        isinstance(user, kernel.ContractOp) and user.lhs is held for user in kernel.readers(held)
+    )
 
 
 def _is_alone_in_sweeps(tile: SSAValue) -> bool:
@@ -237,11 +275,14 @@ def _writes(loop: kernel.ForOp, array: SSAValue) -> bool:
     )
 
 
-def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], warps: int) -> int:
+def assign_offsets(
+    parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], warps: int, columns: int = 1
+) -> int:
     """Places in shared memory, where no two tiles meet that hold something at the same time; gives the bytes
     that they take together.
 
-    Results of 16 bits go to global memory through it, each by a piece for the store alone.
+    Results of 16 bits go to global memory through it, each by a piece for the store alone; what warps side by
+    side reduce of a row, they exchange there.
     """
     body = parallel.body.block
     number = {op: place for place, op in enumerate(body.walk())}
@@ -250,28 +291,45 @@ def _assign_offsets(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr],
     for op in number:
         if isinstance(op, kernel.StoreOp) and _goes_through_shared(op):
             sizes[op], lives[op] = swizzled_bytes(op.source, dims, warps, 2), (number[op], number[op])
+        if isinstance(op, kernel.SweepOp) and columns > 1 and reduces_fragments(op):
+            sizes[op], lives[op] = exchange_bytes(op, dims, warps, columns), (number[op], number[op])
         if not isinstance(op, kernel.TileOp) or op.result not in lives:
             continue
         type = op.result.type
         assert isinstance(type, kernel.TileType)
         if type.space.data is Space.Register:
             continue
+        lives[op] = lives[op.result]
+        if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
+            loop = _loop_that_fetches(op.result)
+            lives[op] = number[loop], max(number[inner] for inner in loop.walk())
         if SWIZZLED_ATTRIBUTE in op.attributes:
-            stages = integer(op, STAGES_ATTRIBUTE)
             width = bit_width(type.element_type) // 8
             sizes[op] = swizzled_bytes(op.result, dims, warps, width) * (stages or 1)
-            lives[op] = lives[op.result]
-            if stages is not None:
-                loop = _loop_that_fetches(op.result)
-                lives[op] = number[loop], max(number[inner] for inner in loop.walk())
         else:
-            sizes[op], lives[op] = tile_bytes(op.result, dims) or 0, lives[op.result]
+            sizes[op] = stage_bytes(op.result, dims) * (stages or 1)
             set_space(op.result, Space.Shared)
     offsets, total = arrange(sizes, lives, ALIGNMENT)
     for op, offset in offsets.items():
         assert isinstance(op, Operation)
         op.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(offset, i64)
     return total
+
+
+def reduces_fragments(op: kernel.SweepOp) -> bool:
+    """Whether a sweep reduces rows of tiles in registers."""
+    return any(kind is not Output.Each for kind in op.output_kinds) and any(
+        isinstance(value.type, kernel.TileType)
+        and value.type.space.data is Space.Register
+        and len(value.type.dims) == 2
+        for value in op.operands
+    )
+
+
+def exchange_bytes(op: kernel.SweepOp, dims: dict[str, block.DimAttr], warps: int, columns: int) -> int:
+    """The bytes by which warps in `columns` columns exchange what they reduce of their rows."""
+    reductions = sum(kind is not Output.Each for kind in op.output_kinds)
+    return 4 * reductions * columns * fragment_rows(length_of(dims, op.dims[0]) or 0, warps)
 
 
 def _loop_that_fetches(tile: SSAValue) -> kernel.ForOp:

@@ -11,10 +11,11 @@ from .errors import EmulationError, EmulatorBuildError
 from .findings import Finding, FindingKind, OtherAccess, SourceLocation
 from .kernel import EmulatedKernel
 from .module import EmulatedModule
-from .report import BufferTraffic, Counters, LaunchReport, SharedTraffic
+from .report import WIDTHS, BufferTraffic, Counters, LaunchReport, LineTraffic, SharedTraffic
 from .tensor_map import TensorMap
 
 __all__ = [
+    "WIDTHS",
     "BufferTraffic",
     "Counters",
     "EmulatedKernel",
@@ -24,6 +25,7 @@ __all__ = [
     "Finding",
     "FindingKind",
     "LaunchReport",
+    "LineTraffic",
     "OtherAccess",
     "SharedTraffic",
     "SourceLocation",

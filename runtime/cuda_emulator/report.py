@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .findings import Finding
+from .findings import Finding, SourceLocation
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,19 @@ class Counters:
     switches: int = 0
 
 
+WIDTHS = (1, 2, 4, 8, 16)
+"""How many bytes an access may have."""
+
+
 @dataclass(frozen=True)
 class BufferTraffic:
     """What went to and from one buffer in global memory.
 
     Bytes are as the threads asked for them and counted in check mode; requests (of a warp) and sectors (of 32
     bytes) with the profile. `never_written` counts bytes of a buffer that was undefined at entry.
+
+    `load_widths` and `store_widths` are bytes as warps asked for them, by the width of their accesses (see
+    `WIDTHS`); what several lanes ask for at the same time counts once.
     """
 
     name: str
@@ -49,6 +56,18 @@ class BufferTraffic:
     store_requests: int = 0
     store_sectors: int = 0
     never_written: int = 0
+    load_widths: tuple[int, ...] = (0,) * len(WIDTHS)
+    store_widths: tuple[int, ...] = (0,) * len(WIDTHS)
+
+    @property
+    def bytes_loaded(self) -> int:
+        """The bytes that warps asked for; with the profile."""
+        return sum(self.load_widths)
+
+    @property
+    def bytes_stored(self) -> int:
+        """The bytes that warps wrote; with the profile."""
+        return sum(self.store_widths)
 
 
 @dataclass(frozen=True)
@@ -74,6 +93,25 @@ class SharedTraffic:
 
 
 @dataclass(frozen=True)
+class LineTraffic:
+    """What one line of the source did in the whole launch; with the profile.
+
+    Requests and passes are those of shared memory (see `SharedTraffic`), `mma` is once for a warp.
+    """
+
+    location: SourceLocation | None
+    mma: int = 0
+    requests: int = 0
+    passes: int = 0
+    ideal_passes: int = 0
+
+    @property
+    def conflict_factor(self) -> float:
+        """Passes for each ideal pass: 1 without bank conflicts."""
+        return self.passes / self.ideal_passes if self.ideal_passes else 1.0
+
+
+@dataclass(frozen=True)
 class LaunchReport:
     """The outcome of a launch. Counts are zero where the launch did not run to its end."""
 
@@ -86,6 +124,7 @@ class LaunchReport:
     output: str
     schedule: str
     seed: int
+    lines: tuple[LineTraffic, ...] = ()
 
     @property
     def ok(self) -> bool:

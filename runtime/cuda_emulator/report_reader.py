@@ -13,7 +13,7 @@ from .arguments import Buffer
 from .findings import Finding, FindingKind, Index, OtherAccess, SourceLocation
 from .locations import locate, name_of_global, name_of_shared
 from .program import Program
-from .report import BufferTraffic, Counters, LaunchReport, SharedTraffic
+from .report import WIDTHS, BufferTraffic, Counters, LaunchReport, LineTraffic, SharedTraffic
 
 if TYPE_CHECKING:
     from .launch import LaunchSettings
@@ -64,15 +64,35 @@ def read_report(
         counters=Counters(
             **_integers(next((line for line in lines if "counters" in line), nothing), "counters")
         ),
-        buffers=tuple(
-            BufferTraffic(buffer.name, buffer.size, **_numbers(traffic.get(number, nothing)))
-            for number, buffer in enumerate(buffers)
-        ),
+        buffers=tuple(_buffer(buffer, traffic.get(number, nothing)) for number, buffer in enumerate(buffers)),
         shared=_shared(lines, shared_bytes),
         output=output,
         schedule=settings.schedule,
         seed=settings.seed,
+        lines=_by_line(lines, places),
     )
+
+
+def _buffer(buffer: Buffer, line: Line) -> BufferTraffic:
+    return BufferTraffic(
+        buffer.name,
+        buffer.size,
+        load_widths=_whole_numbers(line.get("load_widths"), len(WIDTHS)),
+        store_widths=_whole_numbers(line.get("store_widths"), len(WIDTHS)),
+        **_numbers(line),
+    )
+
+
+def _by_line(lines: Sequence[Line], places: Mapping[int, SourceLocation | None]) -> tuple[LineTraffic, ...]:
+    """What each line of the source did, in the order of the source; all else is under no line."""
+    found: dict[SourceLocation | None, dict[str, int]] = {}
+    for line in lines:
+        if "shared_by" in line or ("mma" in line and "site" in line):
+            counts = found.setdefault(places.get(_site(line)), {})
+            for key in ("mma", "requests", "passes", "ideal_passes"):
+                counts[key] = counts.get(key, 0) + _integer(line, key)
+    ordered = sorted(found, key=lambda place: ("", 0) if place is None else (place.file, place.line))
+    return tuple(LineTraffic(place, **found[place]) for place in ordered)
 
 
 def _lines(text: bytes) -> list[Line]:
@@ -217,6 +237,12 @@ def _shared(lines: Sequence[Line], shared_bytes: int) -> SharedTraffic:
 
 
 def _index(value: object) -> Index:
+    x, y, z = _whole_numbers(value, 3)
+    return x, y, z
+
+
+def _whole_numbers(value: object, count: int) -> tuple[int, ...]:
+    """So many numbers; zeros where the kernel wrote over them."""
     numbers = cast(Sequence[object], value) if isinstance(value, list | tuple) else ()
-    whole = [number if isinstance(number, int) else 0 for number in numbers]
-    return (whole[0], whole[1], whole[2]) if len(whole) == 3 else (0, 0, 0)
+    whole = tuple(number if isinstance(number, int) else 0 for number in numbers)
+    return whole if len(whole) == count else (0,) * count

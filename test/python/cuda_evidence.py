@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bb.dialects import block, kernel
 from bb.lowering.programs import parse
+from bb.passes.kernel_moves import moves_of_kernel
+from bb.passes.kernel_place_cuda.options import WARPS_ATTRIBUTE
 from bb.runtime.api import random_inputs
-from bb.runtime.cuda_emulator import LaunchReport
+from bb.runtime.cuda_emulator import WIDTHS, LaunchReport
 from bb.runtime.executable import Executable, compile_program
 from bb.runtime.interpreter import interpret
 from bb.runtime.lowered_program import CudaOptions
 from bb.runtime.tolerances import BOUNDS, compare
 from xdsl.dialects.builtin import FixedBitwidthType
-from xdsl.ir import SSAValue
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -47,18 +48,21 @@ class Outcome:
     def moved(self) -> tuple[int, int]:
         """The bytes that were read from and written to global memory."""
         buffers = [each for report in self.reports for each in report.buffers]
-        return sum(each.bytes_read for each in buffers), sum(each.bytes_written for each in buffers)
+        return sum(each.bytes_loaded for each in buffers), sum(each.bytes_stored for each in buffers)
 
 
 def text_of(example: str, type: str) -> str:
-    """An example's program, in another element type."""
-    return (EXAMPLES / f"{example}.mlir").read_text().replace("f32", type)
+    """An example's program, in another element type; tf32 is one of products."""
+    return (EXAMPLES / f"{example}.mlir").read_text().replace("f32", type.removeprefix("t"))
 
 
 def run(text: str, type: str, entry: str | None = None, seed: int = 0, **options: Any) -> Outcome:
-    """Run a program on random arrays in check mode; findings are raised."""
+    """Run a program on random arrays in check mode; findings are raised. The type says the bound, and with
+    `tf32` that products are in it.
+    """
     module = parse(text)
     options.setdefault("check", True)
+    options.setdefault("tf32", type == "tf32")
     cuda = CudaOptions(arch="sm_80", profile=True, **options)
     executable = compile_program(module, target="emulator", entry=entry, cuda=cuda)
     arrays = random_inputs(module, seed, entry=entry)
@@ -79,55 +83,185 @@ def contractions(executable: Executable) -> int:
     return sum(isinstance(op, kernel.ContractOp) for op in executable.module.walk())
 
 
-def predicted_bytes(function: kernel.FuncOp) -> dict[str, int]:
-    """The bytes of each array that a kernel moves by its text: each block that a cursor sees is moved once in
-    every iteration of the loops around. Extents must be known, and no loop may end early.
+def general_contractions(executable: Executable) -> int:
+    """How many contractions are left to kernels in the general form."""
+    loops = [op for op in executable.module.walk() if isinstance(op, kernel.ParallelOp)]
+    return sum(
+        isinstance(op, kernel.ContractOp)
+        for loop in loops
+        if WARPS_ATTRIBUTE not in loop.attributes
+        for op in loop.walk()
+    )
+
+
+def complaints(outcome: Outcome, type: str, tier: str = "source", *, general: bool = False) -> list[str]:
+    """What a run leaves to be desired: nothing, where the evidence is complete. Kernels in the general form
+    are right and move what they should; they are complained of unless they are expected.
     """
-    dims = block.parse_dims(function.attributes[block.DIMS])
-    found: dict[str, int] = {}
-    for op in function.walk():
-        if not isinstance(op, kernel.LoadOp | kernel.StoreOp):
-            continue
-        cursor = (op.source if isinstance(op, kernel.LoadOp) else op.target).owner
-        assert isinstance(cursor, kernel.CursorOp)
-        name = _name(cursor.array)
-        found[name] = found.get(name, 0) + _moved(op, cursor, dims)
+    found: list[str] = []
+    if not outcome.within:
+        found.append(f"results are {outcome.error} away from float64")
+    left = general_contractions(outcome.executable)
+    if (left > 0) != general:
+        found.append(f"{left} contractions are left to the general form")
+    functions = [op.called() for op in launches(outcome.executable)]
+    for number, (report, function) in enumerate(zip(outcome.reports, functions, strict=True)):
+        assert function is not None
+        found += traffic_complaints(report, function)
+        if not general:
+            text = outcome.executable.library.launched[number].text
+            found += narrow_loads(report, function)
+            found += loop_conflicts(report, text) if tier == "source" else []
+            if tier == "source" and type != "f32":
+                found += idle_tensor_cores(report, text, function)
+    return found if general else found + _totals(outcome, type)
+
+
+def _totals(outcome: Outcome, type: str) -> list[str]:
+    """The same of all launches together, which the PTX tier can say as well."""
+    found: list[str] = []
+    if outcome.conflicts > MOST_CONFLICTS:
+        found.append(f"bank conflicts x{outcome.conflicts:.2f} in all")
+    if (outcome.mma > 0) != (type != "f32" and contractions(outcome.executable) > 0):
+        found.append(f"{outcome.mma} products on tensor cores")
     return found
 
 
-def _name(array: SSAValue) -> str:
-    return array.name_hint or "array"
+MOST_CONFLICTS = 1.1
+"""Passes of shared memory for each one that would be enough."""
 
 
-def _moved(op: Any, cursor: kernel.CursorOp, dims: Mapping[str, block.DimAttr]) -> int:
-    item = cursor.result.type
+def launches(executable: Executable) -> list[kernel.LaunchOp]:
+    """The launches of a program, in order."""
+    return [op for op in executable.function.body.block.ops if isinstance(op, kernel.LaunchOp)]
+
+
+def traffic_complaints(report: LaunchReport, function: kernel.FuncOp) -> list[str]:
+    """Where a launch did not move of each array what `kernel-traffic` says. Arrays that share a name, as
+    parts of one do, count together; lists of a kernel's own lie in one buffer.
+    """
+    moves = moves_of_kernel(function)
+    wanted: dict[str, list[int]] = {}
+    for each in moves.arrays:
+        known = wanted.setdefault(OWN if each.own else each.name, [0, 0])
+        for index, expression in enumerate((each.read, each.written)):
+            known[index] += moves.number(expression) or 0
+    moved: dict[str, list[int]] = {}
+    for buffer in report.buffers:
+        known = moved.setdefault(buffer.name if buffer.name in wanted else OWN, [0, 0])
+        known[0] += buffer.bytes_loaded
+        known[1] += buffer.bytes_stored
+    if OWN in moved and not _has_lists_alone(function):
+        del moved[OWN]
+        wanted.pop(OWN, None)
+    return [
+        f"{name} of {moves.name}: {moved[name]} bytes read and written, {wanted.get(name)} predicted"
+        for name in moved
+        if moved[name] != wanted.get(name)
+    ]
+
+
+OWN = "lists of its own"
+
+
+def _has_lists_alone(function: kernel.FuncOp) -> bool:
+    """Whether a block's own global memory holds lists, and no tiles that had no room elsewhere."""
+    return not any(
+        op.result.uses and op.result.type.space.data is kernel.Space.Scratch
+        for op in function.walk()
+        if isinstance(op, kernel.TileOp) and isinstance(op.result.type, kernel.TileType)
+    )
+
+
+def narrow_loads(report: LaunchReport, function: kernel.FuncOp) -> list[str]:
+    """The arrays that a launch loads in accesses of less than 16 bytes, though all of their rows, and of the
+    blocks that it reads of them, begin and end at multiples of 16 bytes.
+
+    Vectors over rows in registers are exempt: each lane has rows of its own, which do not follow each other.
+    """
+    dims = block.parse_dims(function.attributes[block.DIMS])
+    aligned: dict[str, bool] = {}
+    for op in function.walk():
+        if not isinstance(op, kernel.LoadOp):
+            continue
+        cursor = op.source.owner
+        assert isinstance(cursor, kernel.CursorOp)
+        name = cursor.array.name_hint or "array"
+        aligned[name] = aligned.get(name, True) and _is_aligned(op, cursor, dims)
+    return [
+        f"{buffer.name} of {report.kernel} is loaded in accesses of {WIDTHS} bytes: {buffer.load_widths}"
+        for buffer in report.buffers
+        if aligned.get(buffer.name, False) and any(buffer.load_widths[:-1])
+    ]
+
+
+def _is_aligned(op: kernel.LoadOp, cursor: kernel.CursorOp, dims: Mapping[str, block.DimAttr]) -> bool:
+    item, tile = cursor.result.type, op.target.type
     assert isinstance(item, kernel.CursorType)
     assert isinstance(item.element_type, FixedBitwidthType)
-    factors = [item.element_type.bitwidth // 8]
-    around: list[str] = []
-    scope = op.parent_op()
-    while scope is not None:
-        if isinstance(scope, kernel.ForOp | kernel.ParallelOp):
-            around += scope.dim_names
-        scope = scope.parent_op()
-    for name in {*around, *item.dims}:
-        dim = dims[name]
-        extent, size = dim.static_extent, dim.block_size
-        assert extent is not None
-        trips = 1 if dim.is_whole else extent if size is None else -(-extent // size)
-        if name in item.dims:
-            pinned = name in cursor.first_dims
-            factors.append(min(size or extent, extent) * trips if pinned else extent)
-        else:
-            factors.append(trips)
-    return prod(factors)
+    assert isinstance(tile, kernel.TileType)
+    in_registers = tile.space.data is kernel.Space.Register
+    last = cursor.axis_dims[-1][-1]
+    if last not in item.dims or (in_registers and len(item.dims) == 1):
+        return False
+    width = item.element_type.bitwidth // 8
+    extent, size = dims[last].static_extent, dims[last].block_size
+    return extent is not None and extent * width % 16 == 0 and (size or extent) * width % 16 == 0
 
 
-def measured_bytes(report: LaunchReport) -> dict[str, int]:
-    """The bytes of each array that a launch moved."""
-    return {each.name: each.bytes_read + each.bytes_written for each in report.buffers}
+def loop_conflicts(report: LaunchReport, text: str) -> list[str]:
+    """The loops, and copies ahead of loops, whose accesses to shared memory take too many passes."""
+    lines = text.splitlines()
+    found: list[str] = []
+    for first, last in _regions(lines):
+        own = [line for line in report.lines if line.location and first <= line.location.line <= last]
+        passes, ideal = sum(line.passes for line in own), sum(line.ideal_passes for line in own)
+        if passes > MOST_CONFLICTS * ideal:
+            found.append(
+                f"bank conflicts x{passes / ideal:.2f} in {report.kernel}: {lines[first - 1].strip()}"
+            )
+    return found
+
+
+def _regions(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """The first and the last line of each loop over blocks, and of each function that fetches for one."""
+    for number, line in enumerate(lines, start=1):
+        if re.match(r" *(for \(int \w+i = 0|auto fetch_)", line):
+            indent = len(line) - len(line.lstrip())
+            end = next(n for n in range(number, len(lines)) if re.match(rf" {{{indent}}}\}}", lines[n]))
+            yield number, end + 1
+
+
+def idle_tensor_cores(report: LaunchReport, text: str, function: kernel.FuncOp) -> list[str]:
+    """The contractions of a kernel that tensor cores have not been seen in."""
+    calls = {n: line.strip() for n, line in enumerate(text.splitlines(), start=1) if "bb::contract" in line}
+    busy = {line.location.line for line in report.lines if line.location and line.mma}
+    own = {n: call for n, call in calls.items() if _kernel_at(text, n) == report.kernel}
+    wanted = sum(isinstance(op, kernel.ContractOp) for op in function.walk())
+    found = [f"no tensor cores in {report.kernel}: {call}" for n, call in own.items() if n not in busy]
+    count = sum(2 if "bb::contract2" in call else 1 for call in own.values())
+    if count != wanted:
+        found.append(f"{report.kernel} calls {count} contractions of {wanted}")
+    return found
+
+
+def _kernel_at(text: str, line: int) -> str:
+    """The function that a line stands in."""
+    before = "\n".join(text.splitlines()[:line])
+    return re.findall(r"__launch_bounds__\([^)]*\) (\w+)\(", before)[-1]
 
 
 def rows(seed: int, *shape: int) -> np.ndarray[Any, Any]:
     """Random f32."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def attention(heads: int, length: int, width: int, type: str, *, causal: bool = False) -> str:
+    array = f"tensor<{heads}x{length}x{width}x{type}>"
+    mask = " causal" if causal else ""
+    return f"""
+func.func @attention(%q: {array}, %k: {array}, %v: {array}) -> {array} {{
+  %out = array.attention %q, %k, %v{mask} : {array}, {array}, {array} -> {array}
+  func.return %out : {array}
+}}
+"""

@@ -67,6 +67,11 @@ def _ceil(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def _type(dtype: str) -> str:
+    """The name of a type in the tile library."""
+    return dtype if dtype == "float" else f"bb::{dtype}"
+
+
 def _vec(columns: int, bytes: int = 2) -> int:
     """Elements that one access can move in rows of so many."""
     return gcd(columns, 16 // bytes)
@@ -126,7 +131,7 @@ def attention(
 
     tiles = _ceil(queries, 128)
     last = [max(0, min(keys, i * 128 + 128 + offset)) if causal else keys for i in range(tiles)]
-    streamed = sum(min(keys, _ceil(each, n) * n) for each in last) * d * 2 * heads
+    streamed = sum(min(keys, _ceil(each, n) * n) for each in last) * d * held.itemsize * heads
     arrays = {"Q": q, "K": k, "V": v, "O": np.empty((heads, queries, d), held)}
     numbers = {
         "queries": np.int32(queries),
@@ -140,11 +145,12 @@ def attention(
         f"{heads}/{heads // group} {queries}x{keys}",
         "attention",
         "attention",
-        {"TYPE": dtype, "D": d, "N": n, "WARPS": warps, "STAGES": stages, "CAUSAL": int(causal)},
-        ((tiles, heads), 32 * warps, (128 + 2 * stages * n) * (64 if d <= 64 else 128) * 2),
+        {"TYPE": _type(dtype), "BYTES": held.itemsize, "D": d, "N": n, "WARPS": warps, "STAGES": stages}
+        | {"CAUSAL": int(causal)},
+        ((tiles, heads), 32 * warps, (128 + 2 * stages * n) * (64 if d <= 64 else 128) * held.itemsize),
         arrays | numbers,
         expected,
-        8 * EPSILON[dtype],
+        max(8 * EPSILON[dtype], 1e-6),
         {"Q": q.nbytes, "K": streamed, "V": streamed, "O": q.nbytes},
         queries % 128 == 0 and keys % n == 0 and d in (64, 128),
     )
@@ -157,7 +163,7 @@ def matmul(dtype: str = "bf16", m: int = 128, n: int = 128, k: int = 64, *, kn: 
     wide = b.astype(np.float64)
     size = held.itemsize
     settings = {
-        "TYPE": f"bb::{dtype}" if dtype != "float" else dtype,
+        "TYPE": _type(dtype),
         "KN": int(kn),
         "VEC_A": _vec(k, size),
         "VEC_B": _vec(n if kn else k, size),
@@ -282,8 +288,7 @@ def _row_settings(dtype: str, columns: int) -> tuple[dict[str, str | int], tuple
     """Settings for rows of so many columns; threads of a block, and rows."""
     vec = _vec(columns, DTYPES[dtype].itemsize)
     group = 32 if columns <= 32 * vec * 8 else 256
-    name = dtype if dtype == "float" else f"bb::{dtype}"
-    settings = {"TYPE": name, "GROUP": group, "VEC": vec, "PIECES": _ceil(columns, group * vec)}
+    settings = {"TYPE": _type(dtype), "GROUP": group, "VEC": vec, "PIECES": _ceil(columns, group * vec)}
     threads = max(128, group)
     return settings, (threads, threads // group)
 
@@ -337,6 +342,8 @@ CORE: list[Make] = [
     partial(attention, "f16", causal=True, queries=150, keys=77),
     partial(attention, "bf16", 128, n=32, causal=True, heads=2, group=2, queries=150, keys=201),
     partial(attention, "f16", 96, n=32, queries=70, keys=45),
+    partial(attention, "float", 80, n=32, causal=True, queries=100, keys=101),
+    partial(attention, "tf32", 64, n=32, queries=33, keys=70),
     partial(layernorm_matmul, "f16", 128, 128, 256, mean=1000.0),
     partial(layernorm_matmul, "f16", 64, 128, 200, mean=100.0),
     partial(layernorm_matmul, "bf16", 33, 70, 37),
@@ -372,6 +379,12 @@ FULL: list[Make] = [
     partial(attention, "bf16", 128, n=32, heads=2, group=2, queries=128, keys=160),
     partial(attention, "bf16", 128, n=32, queries=1, keys=1),
     partial(attention, "f16", 128, n=32, causal=True, queries=150, keys=201),
+    partial(attention, "float", queries=128, keys=192, heads=2),
+    partial(attention, "float", causal=True, heads=2, group=2, queries=77, keys=150),
+    partial(attention, "float", 128, n=32, causal=True, queries=129, keys=129),
+    partial(attention, "float", 128, n=32, queries=1, keys=1),
+    partial(attention, "tf32", queries=128, keys=192, heads=2),
+    partial(attention, "tf32", 128, n=32, causal=True, heads=2, group=2, queries=150, keys=201),
     partial(layernorm_matmul, "bf16", 128, 128, 128),
     partial(layernorm_matmul, "bf16", 200, 136, 104),
     partial(layernorm_matmul, "bf16", 70, 65, 50),

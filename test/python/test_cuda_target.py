@@ -1,4 +1,4 @@
-"""Programs for GPUs in the emulator: right results, no findings, tensor cores, traffic, bank conflicts."""
+"""Programs for GPUs in the emulator: what they do with inputs, options and names, and how they are built."""
 
 from __future__ import annotations
 
@@ -8,48 +8,14 @@ import bb
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
+from bb.lowering.pipelines import PIPELINES
 from bb.runtime.cuda_compile import cuda_compiler_problem
 from bb.runtime.cuda_library import CudaLibrary
 from bb.runtime.lowered_program import CompileOptions, CudaOptions
-from cuda_evidence import EXAMPLES, contractions, measured_bytes, predicted_bytes, rows, run, text_of
+from cuda_evidence import attention, rows, run, text_of
 
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="NVRTC is not installed")
-
-CORE = [
-    ("attention_causal", "bf16"),
-    ("attention_gqa", "f16"),
-    ("layernorm_matmul", "f16"),
-    ("rmsnorm_ffn_swiglu", "bf16"),
-    ("softmax", "bf16"),
-    ("logsumexp", "f32"),
-    ("rmsnorm_matmul", "f32"),
-]
-
-
-@pytest.mark.parametrize(("example", "type"), CORE)
-def test_examples_in_check_mode(example: str, type: str):
-    outcome = run(text_of(example, type), type)
-    assert outcome.within, outcome.error
-    assert outcome.conflicts <= 1.1 or type == "f32"
-    tensor_cores = type != "f32" and contractions(outcome.executable) > 0
-    assert (outcome.mma > 0) == tensor_cores
-    for report, function in zip(outcome.reports, kernel.kernels_of(outcome.executable.module), strict=True):
-        if example != "attention_causal":  # whose loop over the keys ends at the diagonal
-            assert measured_bytes(report) == predicted_bytes(function)
-        for buffer in report.buffers:
-            assert 32 * buffer.load_sectors <= 1.2 * buffer.bytes_read + 64 or buffer.bytes_read < 4096
-
-
-@pytest.mark.parametrize("example", ["attention", "softmax"])
-def test_traffic_is_that_of_the_model(example: str):
-    """Where nothing is the same for all blocks, each array moves as `block-traffic` says."""
-    outcome = run(text_of(example, "bf16"), "bf16")
-    traffic = outcome.executable.traffic
-    assert traffic is not None
-    total = traffic.total
-    assert outcome.moved == (traffic.number(total.bytes_loaded), traffic.number(total.bytes_stored))
 
 
 @pytest.mark.parametrize("type", ["f32", "bf16"])
@@ -74,23 +40,38 @@ def test_masked_blocks_are_not_fetched():
     assert outcome.moved[0] < (traffic.number(traffic.total.bytes_loaded) or 0)
 
 
+def test_f32_is_multiplied_exactly_unless_tf32_is_asked_for():
+    """And a CPU says that it has no tf32, wherever it is asked for."""
+    text = attention(2, 300, 72, "f32")
+    exact, rounded = (
+        CudaLibrary(bb.parse(text), CompileOptions(target="cuda", cuda=CudaOptions(tf32=tf32)))
+        for tf32 in (False, True)
+    )
+    for library, product in ((exact, "float"), (rounded, "bb::tf32")):
+        assert f"bb::contract_kn(out, bb::to_operand<{product}>(" in library.source.replace("out2", "out")
+        # Q, K and V come in 16 bytes at a time, and only as many columns are multiplied as there are.
+        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
+        assert len(re.findall(rf"bb::shared_tile<{product}, \d+, 128>", library.source)) == 3
+        assert "bb::contract<72>(" in library.source
+    with pytest.raises(bb.InputError, match="tf32 belongs to the targets cuda and emulator"):
+        bb.compile(text, cuda=CudaOptions(tf32=True))
+    pipeline = PIPELINES["cuda"].replace("lanes=cols", "lanes=cols multiply=f32")
+    with pytest.raises(bb.InputError, match="tf32 contradicts the pipeline"):
+        bb.compile(text, target="emulator", pipeline=pipeline, cuda=CudaOptions(tf32=True))
+    with pytest.raises(bb.InputError, match="tf32 has no meaning for a program on kernels"):
+        bb.compile(exact.module, target="emulator", cuda=CudaOptions(tf32=True))
+    module = bb.parse(text)
+    bb.PassPipeline(PIPELINES["cpu"].replace("block-to-kernel", "block-to-kernel{multiply=tf32}")).run(module)
+    with pytest.raises(OpError, match="multiplies in tf32, which only GPUs do"):
+        bb.compile(module)
+
+
 @needs_nvrtc
 @pytest.mark.parametrize(("example", "type"), [("attention_causal", "bf16"), ("softmax", "f16")])
 def test_what_nvrtc_makes_of_it(example: str, type: str):
     outcome = run(text_of(example, type), type, tier="ptx")
     assert outcome.within, outcome.error
     assert outcome.conflicts <= 1.1
-
-
-def attention(heads: int, length: int, width: int, type: str, *, causal: bool = False) -> str:
-    array = f"tensor<{heads}x{length}x{width}x{type}>"
-    mask = " causal" if causal else ""
-    return f"""
-func.func @attention(%q: {array}, %k: {array}, %v: {array}) -> {array} {{
-  %out = array.attention %q, %k, %v{mask} : {array}, {array}, {array} -> {array}
-  func.return %out : {array}
-}}
-"""
 
 
 @needs_nvrtc
@@ -150,8 +131,6 @@ def test_a_schedule_at_random(form: str):
         for type in ("bf16",)
     )
     module = bb.parse(text)
-    from bb.lowering.pipelines import PIPELINES
-
     pipeline = PIPELINES["cuda"].replace("kernel-place-cuda", f"kernel-place-cuda{{form={form}}}")
     for seed in (1, 2):
         cuda = CudaOptions(check=True, seed=seed)
@@ -205,54 +184,3 @@ def test_kernels_by_hand_are_placed():
 def test_bad_options(options: dict[str, str], message: str):
     with pytest.raises(bb.InputError, match=message):
         CudaOptions(**options)
-
-
-# The long grid: `make test-emulator-full`
-
-EVERY = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
-ODD = [
-    attention(2, 37, 40, "bf16"),
-    attention(1, 1, 64, "f16"),
-    attention(2, 101, 128, "bf16", causal=True),
-    attention(1, 200, 20, "f16", causal=True),
-    text_of("layernorm_matmul", "bf16").replace("150", "33").replace("64", "51").replace("96", "45"),
-    text_of("rmsnorm_ffn_swiglu", "f16").replace("130", "37").replace("64", "51").replace("96", "190"),
-    text_of("rmsnorm_matmul", "bf16").replace("140", "129").replace("80", "333").replace("56", "170"),
-    text_of("softmax", "bf16").replace("150x96", "7x4104"),
-    text_of("softmax", "f16").replace("150x96", "9x131"),
-]
-
-
-@pytest.mark.emulator_full
-@pytest.mark.parametrize("tier", ["source", "ptx"])
-@pytest.mark.parametrize("type", ["f32", "f16", "bf16"])
-@pytest.mark.parametrize("example", EVERY)
-def test_every_example(example: str, type: str, tier: str):
-    text = text_of(example, type)
-    for function in bb.parse(text).ops:
-        outcome = run(text, type, function.sym_name.data, tier=tier)
-        assert outcome.within, outcome.error
-        assert type == "f32" or outcome.conflicts <= 1.1
-        assert type == "f32" or (outcome.mma > 0) == (contractions(outcome.executable) > 0)
-
-
-@pytest.mark.emulator_full
-@pytest.mark.parametrize("tier", ["source", "ptx"])
-@pytest.mark.parametrize("number", range(len(ODD)))
-def test_odd_extents(number: int, tier: str):
-    text = ODD[number]
-    outcome = run(text, "bf16" if "bf16" in text else "f16", tier=tier)
-    assert outcome.within, outcome.error
-    assert (outcome.mma > 0) == (contractions(outcome.executable) > 0)
-
-
-@pytest.mark.emulator_full
-@needs_nvrtc
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
-@pytest.mark.parametrize("example", EVERY)
-def test_every_example_on_every_architecture(example: str, arch: str):
-    for type in ("f32", "f16", "bf16"):
-        library = CudaLibrary(bb.parse(text_of(example, type)), CompileOptions(target="cuda"))
-        for found in library.resources(arch):
-            assert found.occupancy is None or found.occupancy.blocks > 0
-            assert example == "decoder_layer" or (found.spill_stores, found.spill_loads) == (0, 0)

@@ -20,18 +20,29 @@ needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="Cu
 BF16, F16, F32 = (np.dtype(each) for each in (ml_dtypes.bfloat16, np.float16, np.float32))
 HELD = {"bb::bf16": BF16, "bb::f16": F16, "bb::tf32": F32, "float": F32}
 
-# type, M, N, K, width of B's tile, B stored K x N, A in registers, first column or row
+# type, M, N, K, width of B's tile, B stored K x N, A in shared memory (0), in registers (1), or sums (2), or
+# B taken twice (3); first column or row
 PRODUCTS = [
-    ("bb::bf16", 32, 32, 64, 64, False, False, 32),
-    ("bb::f16", 16, 32, 128, 64, False, True, 16),
-    ("bb::bf16", 32, 64, 32, 128, True, False, 64),
-    ("bb::f16", 16, 48, 16, 64, True, True, 0),
-    ("bb::bf16", 16, 128, 16, 256, True, True, 128),
-    ("bb::tf32", 32, 32, 32, 64, False, False, 32),
-    ("bb::tf32", 16, 32, 32, 64, True, False, 32),
-    ("bb::tf32", 16, 16, 8, 16, True, True, 0),
-    ("float", 32, 16, 8, 32, False, False, 16),
-    ("float", 16, 32, 32, 64, True, False, 32),
+    ("bb::bf16", 32, 32, 64, 64, False, 0, 32),
+    ("float", 32, 16, 8, 32, False, 0, 16),
+    ("bb::bf16", 32, 64, 32, 128, True, 0, 64),
+    ("float", 16, 64, 32, 128, True, 0, 64),
+    ("bb::bf16", 16, 128, 16, 256, True, 1, 128),
+    ("float", 32, 32, 64, 64, False, 2, 32),
+    ("bb::tf32", 16, 32, 32, 64, True, 0, 32),
+    ("float", 32, 64, 64, 64, True, 2, 0),
+    ("bb::tf32", 32, 48, 32, 64, False, 2, 16),
+    ("bb::f16", 32, 32, 32, 32, True, 2, 0),
+    ("bb::tf32", 16, 32, 32, 64, True, 2, 32),
+    ("bb::f16", 16, 32, 128, 64, False, 1, 16),
+    ("float", 16, 16, 8, 32, True, 2, 16),
+    ("bb::tf32", 32, 32, 32, 64, False, 0, 32),
+    ("bb::tf32", 16, 16, 8, 16, True, 1, 0),
+    ("bb::f16", 16, 48, 16, 64, True, 1, 0),
+    ("float", 32, 8, 16, 16, True, 0, 8),
+    ("bb::tf32", 16, 48, 8, 64, True, 2, 0),
+    ("bb::f16", 32, 32, 32, 64, True, 3, 32),
+    ("bb::bf16", 16, 16, 64, 32, False, 3, 16),
 ]
 # type, rows and columns of a tile, threads, elements an access; rows and columns of the matrix
 TILES = [
@@ -122,14 +133,15 @@ def wide(x: np.ndarray) -> np.ndarray:
 
 @in_tiers(PRODUCTS, "product")
 def test_products(tier: str, case: tuple[Any, ...]) -> None:
-    type, m, n, k, width, kn, _, first = case
+    type, m, n, k, width, kn, held, first = case
     a = whole(1, m, k, dtype=HELD[type])
     b = whole(2, *((k, width) if kn else (width, k)), dtype=HELD[type])
     c = np.empty((m, n), np.float32)
     shared = a.nbytes + b.nbytes
     launch(tier, instance("product", *case[:-1]), a, b, c, np.int32(first), shared=shared)
     right = wide(b)[:, first : first + n] if kn else wide(b)[first : first + n].T
-    np.testing.assert_array_equal(c, wide(a) @ right + 1)
+    times = 3 if held == 3 else 1
+    np.testing.assert_array_equal(c, times * (wide(a) @ right + 1))
 
 
 @both_tiers
@@ -203,10 +215,11 @@ def test_tiles(tier: str, case: tuple[Any, ...]) -> None:
         block=threads,
         shared=tall * broad * x.itemsize,
     )
-    i, j = np.indices(padded.shape)
-    np.testing.assert_array_equal(wide(out), 2 * padded + i % tall - j % broad)
     first = padded[:tall, : min(cols, broad)]
     np.testing.assert_array_equal(stats, [first.sum(1), first.max(1)])
+    padded[:tall, :broad] *= -1
+    i, j = np.indices(padded.shape)
+    np.testing.assert_array_equal(wide(out), 2 * padded + i % tall - j % broad)
 
 
 @in_tiers(COPIES, "copies")
@@ -260,8 +273,10 @@ MISUSES = {
     "a contraction has a multiple of 16 columns": """
         bb::acc_tile<16, 8> c; bb::a_frag<bb::f16, 16, 32> a; bb::shared_tile<bb::f16, 32, 16> b{s};
         bb::contract_kn(c, a, b, 0);""",
-    "only left operands of 16-bit floats": """
-        bb::acc_tile<16, 16> c; o[0] = bb::to_operand<bb::tf32>(c).at[0][0][0];""",
+    "a right operand has at least as many rows": """
+        bb::acc_tile<16, 32> c; bb::contract_kn(c, c, bb::shared_tile<float, 16, 32>{s}, 0);""",
+    "DEPTH of f32 is a multiple of 8": """
+        bb::acc_tile<16, 16> c; bb::shared_tile<float, 16, 16> t{s}; bb::contract<6>(c, t, 0, t, 0);""",
     "only 16-bit results are stored through shared memory": """
         bb::acc_tile<16, 16> c; bb::store(c, bb::shared_tile<float, 16, 16>{s}, 0, 0, o, 16, 16, 16);""",
     "1, 2, 4, 8, 16 or 32 threads share a row": """

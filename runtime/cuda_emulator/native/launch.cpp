@@ -200,9 +200,13 @@ static void report_traffic() {
   for (const Region& b : buffers)
     report_line(
         "{\"buffer\":%d,\"bytes_read\":%lu,\"bytes_written\":%lu,\"load_requests\":%lu,\"load_sectors\":%lu,"
-        "\"store_requests\":%lu,\"store_sectors\":%lu,\"never_written\":%lu}",
+        "\"store_requests\":%lu,\"store_sectors\":%lu,\"load_widths\":[%lu,%lu,%lu,%lu,%lu],"
+        "\"store_widths\":[%lu,%lu,%lu,%lu,%lu],\"never_written\":%lu}",
         b.buffer, b.bytes_read, b.bytes_written, b.load_requests, b.load_sectors, b.store_requests, b.store_sectors,
+        b.load_widths[0], b.load_widths[1], b.load_widths[2], b.load_widths[3], b.load_widths[4], b.store_widths[0],
+        b.store_widths[1], b.store_widths[2], b.store_widths[3], b.store_widths[4],
         options.check && b.undefined ? b.shadow.never_written(b.bytes) : 0);
+  report_sites();
 }
 
 // What a compiler refuses. A module's kernels share this executable, so that their sum says nothing.

@@ -4,6 +4,7 @@
 
 #include "machine.hpp"
 #include "memory.hpp"
+#include "profile.hpp"
 
 namespace bb_emu {
 namespace {
@@ -135,7 +136,9 @@ extern "C" {
 
 void bb_emu_mma(int shape, float* d, const uint32_t* a, const uint32_t* b, const float* c, uint64_t site) {
   Mma mma{shape, d, a, b, c};
-  collective(finish_mma, "mma", ~0u, &mma, site, BB_EMU_PLACE(site), true);
+  const u64 place = BB_EMU_PLACE(site);
+  if (options.profile && current->lane == 0) profile_mma(place);
+  collective(finish_mma, "mma", ~0u, &mma, site, place, true);
 }
 
 void bb_emu_ldmatrix(int count, int transposed, uint32_t* registers, const void* row, uint64_t site) {

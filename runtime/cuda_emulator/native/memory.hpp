@@ -7,6 +7,8 @@
 
 namespace bb_emu {
 
+constexpr u32 WIDTHS = 5;  // of accesses: 1, 2, 4, 8 and 16 bytes
+
 struct Region {
   char* begin = nullptr;
   size_t bytes = 0;
@@ -15,6 +17,7 @@ struct Region {
   Shadow shadow;
   u64 bytes_read = 0, bytes_written = 0;                                          // counted in check mode
   u64 load_requests = 0, load_sectors = 0, store_requests = 0, store_sectors = 0;  // and with the profile
+  u64 load_widths[WIDTHS] = {}, store_widths[WIDTHS] = {};  // bytes that requests asked for, by the width of their accesses
   bool contains(const void* address) const {
     return static_cast<size_t>(static_cast<const char*>(address) - begin) < bytes;
   }

@@ -5,17 +5,19 @@
 // and V.
 #include <bb/cuda.cuh>
 
-using T = bb::SET_TYPE;
+using T = SET_TYPE;
+using S = bb::element<T>::stored;
 constexpr int M = 128, N = SET_N, D = SET_D, STAGES = SET_STAGES, WARPS = SET_WARPS, THREADS = 32 * WARPS;
 constexpr int ROWS = M / WARPS;           // of a warp
 constexpr int WIDE = D <= 64 ? 64 : 128;  // columns of tiles
 constexpr bool CAUSAL = SET_CAUSAL;
-constexpr bool Q_STAYS = ROWS * D <= 16 * 128;  // in registers
+constexpr bool Q_STAYS = ROWS * D <= 16 * 128;  // in registers, where elements have 16 bits
+constexpr int VEC = 16 / sizeof(S);
 using QTile = bb::shared_tile<T, M, WIDE>;
 using KTile = bb::shared_tile<T, N, WIDE>;
 
 extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1 : 2)
-    attention(const T* __restrict__ Q, const T* __restrict__ K, const T* __restrict__ V, T* __restrict__ O,
+    attention(const S* __restrict__ Q, const S* __restrict__ K, const S* __restrict__ V, S* __restrict__ O,
               int queries, int keys, int group, float scale_log2, int offset) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const QTile q{smem};
@@ -29,8 +31,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   const int last_key = CAUSAL ? min(keys, m0 + M + offset) : keys;
   const int tiles = last_key <= 0 ? 0 : (last_key + N - 1) / N;
   const int full = (CAUSAL ? min(keys, m0 + 1 + offset) : keys) / N;
-  bb::reader<QTile, THREADS, 8, true, D != WIDE> q_in(Q + first_q, D, m0, 0, queries, D);
-  bb::reader<KTile, THREADS, 8, true, D != WIDE> k_in(K + first_k, D, 0, 0, keys, D);
+  bb::reader<QTile, THREADS, VEC, true, D != WIDE> q_in(Q + first_q, D, m0, 0, queries, D);
+  bb::reader<KTile, THREADS, VEC, true, D != WIDE> k_in(K + first_k, D, 0, 0, keys, D);
   auto fetch = [&](int stage) {  // V lies as K does
     k_in.load(k[stage]), k_in.load(v[stage], V - K);
     k_in.next_rows(N);
@@ -44,8 +46,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   bb::fill(o, 0.0f), bb::fill(top, -BB_INF), bb::fill(sum, 0.0f);
   bb::cp_async_wait<0>();
   __syncthreads();
+#if SET_BYTES == 2
   bb::a_frag<T, ROWS, D> q_held;
   if constexpr (Q_STAYS) q_held = bb::load_operand<ROWS, D>(q, row0);
+#endif
 
   // N: tiles of keys
   for (int n = 0; n < tiles; ++n) {
@@ -57,8 +61,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
     bb::cp_async_commit();
     bb::acc_tile<ROWS, N> s;
     bb::fill(s, 0.0f);
+#if SET_BYTES == 2
     if constexpr (Q_STAYS) bb::contract(s, q_held, k[stage], 0);
-    else bb::contract<D>(s, q, row0, k[stage], 0);
+    else
+#endif
+      bb::contract<D>(s, q, row0, k[stage], 0);
     if (STAGES == 1) {  // V is there and K is done with: the next K comes behind the softmax
       bb::cp_async_wait<0>();
       __syncthreads();
@@ -89,6 +96,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   sum = bb::sum_across_quad(sum);
   bb::map(sum, [](float c) { return c > 0.0f ? bb::fast::recip(c) : 0.0f; });  // 0 for a row without keys
   bb::row_scale(o, sum);
+  S* const out = O + first_q + static_cast<long long>(m0) * D;
+#if SET_BYTES == 2
   __syncwarp();  // a warp's rows of q are its own: the result goes through them
-  bb::store(o, q, row0, 0, O + first_q + static_cast<long long>(m0) * D, D, queries - m0, D);
+  bb::store(o, q, row0, 0, out, D, queries - m0, D);
+#else
+  bb::store(o, out, row0, 0, D, queries - m0, D);
+#endif
 }

@@ -4,8 +4,8 @@
 extern __shared__ __align__(1024) unsigned char smem[];
 
 // C[M, N] = A[M, K] times B, which is stored N x K, or K x WIDE of which columns first... are taken. One
-// warp.
-template <class T, int M, int N, int K, int WIDE, bool KN, bool HELD>
+// warp. HELD 1: A is loaded to registers before, 2: A is sums that become an operand; 3: B is taken twice.
+template <class T, int M, int N, int K, int WIDE, bool KN, int HELD>
 __global__ void __launch_bounds__(32, 1)
     product(const typename bb::element<T>::stored* A, const typename bb::element<T>::stored* B, float* C,
             int first) {
@@ -20,10 +20,19 @@ __global__ void __launch_bounds__(32, 1)
   __syncthreads();
   bb::acc_tile<M, N> c;
   bb::fill(c, 1.0f);
-  if constexpr (HELD) {
+  if constexpr (HELD == 1) {
     const auto held = bb::load_operand<M>(a, 0);
     if constexpr (KN) bb::contract_kn(c, held, b, first);
     else bb::contract(c, held, b, first);
+  } else if constexpr (HELD == 2) {
+    const auto held = bb::to_operand<T>(bb::take<M, K>(a, 0, 0));
+    if constexpr (KN) bb::contract_kn(c, held, b, first);
+    else bb::contract(c, held, b, first);
+  } else if constexpr (HELD == 3) {
+    bb::acc_tile<M, N> d = c;
+    if constexpr (KN) bb::contract2_kn(c, d, a, 0, b, b, first);
+    else bb::contract2(c, d, a, 0, b, b, first);
+    bb::map(c, [](float one, float other) { return one + 2.0f * other; }, d);
   } else if constexpr (KN) {
     bb::contract_kn(c, a, 0, b, first);
   } else {
@@ -112,7 +121,7 @@ __global__ void __launch_bounds__(32, 1)
 }
 
 // X[rows, cols], tile by tile through shared memory, into O[padded rows, padded cols]; then 2 x + row -
-// column there, and the sum and the largest of each row's elements of the first tile.
+// column there, and the sum and the largest of each row's elements of the first tile, which is negated then.
 template <class T, int ROWS, int COLS, int THREADS, int VEC>
 __global__ void __launch_bounds__(THREADS, 1)
     tiles(const typename bb::element<T>::stored* X, typename bb::element<T>::stored* O, float* stats,
@@ -135,6 +144,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         top = bb::across_row_threads<THREADS, ROWS>(top, bb::larger());
         using Mine = bb::row_threads<THREADS, ROWS>;
         if (Mine::speaks()) stats[Mine::row()] = sum, stats[ROWS + Mine::row()] = top;
+        bb::for_my_chunks<THREADS>(tile, [&](int chunk) {
+          auto some = bb::load_chunk(tile, Mine::row(), chunk);
+          for (float& each : some.at) each = -each;
+          bb::store_chunk(tile, Mine::row(), chunk, some);
+        });
         __syncthreads();
       }
       bb::map_tile<THREADS>(tile, [](float a, int row, int col) { return 2.0f * a + row - col; });

@@ -1,5 +1,8 @@
 // RUN: sed 's/f32/bf16/g' %p/../../../examples/attention.mlir | bb-opt --pipeline cuda | filecheck %s --check-prefix=WARPS
 // RUN: sed 's/f32/bf16/g' %p/../../../examples/attention.mlir | bb-opt --pipeline cuda --stop-after kernel-fuse-sweeps | bb-opt -p "kernel-place-cuda{form=general threads=64}" | filecheck %s --check-prefix=GENERAL
+// RUN: bb-opt %p/../../../examples/attention.mlir --pipeline cuda | filecheck %s --check-prefix=F32
+// RUN: bb-opt %p/../../../examples/attention.mlir --pipeline cuda --stop-after block-fuse-elementwise | bb-opt -p "block-to-kernel{lanes=cols multiply=tf32},kernel-fuse-sweeps,kernel-place-cuda" | filecheck %s --check-prefix=TF32
+// RUN: sed 's/f32/f64/g' %p/../../../examples/attention.mlir | bb-opt --pipeline cuda | filecheck %s --check-prefix=F64
 // RUN: bb-opt %p/../../../examples/softmax.mlir --pipeline cuda | filecheck %s --check-prefix=ROWS
 // RUN: bb-opt %p/../../../examples/softmax.mlir --pipeline cuda | bb-opt -p kernel-place-cuda | filecheck %s --check-prefix=ROWS
 // RUN: not bb-opt %s -p "kernel-place-cuda{form=fast}" 2>&1 | filecheck %s --check-prefix=FORM
@@ -18,6 +21,19 @@
 // WARPS: kernel.contract %scores, %q_1, %k_1 multiply bf16
 // WARPS: kernel.contract %out_1, %exp, %v_1 scale %top_1 multiply bf16
 // WARPS-NOT: merge
+
+// In f32 the same: it is multiplied exactly by default, and in tf32 where that is said.
+// F32: kernel.parallel @M attributes {threads = 128 : i64, warps = 4 : i64} {
+// F32: kernel.tile {swizzled, stages = 2 : i64, offset = {{.*}}} : !kernel.tile<N x K x f32, shared, lanes = cols>
+// F32: kernel.load %{{.*}} {async}
+// F32: kernel.contract %scores, %q_1, %k_1 :
+// F32: kernel.contract %out_1, %scores, %v_1 scale %top_1 :
+// TF32: kernel.parallel @M attributes {threads = 128 : i64, warps = 4 : i64} {
+// TF32: kernel.contract %scores, %q_1, %k_1 multiply tf32 :
+// TF32: kernel.contract %out_1, %scores, %v_1 scale %top_1 multiply tf32 :
+
+// F64: kernel.parallel @M attributes {threads = 128 : i64} {
+// F64: %scores = kernel.tile {offset = {{.*}}} : !kernel.tile<M x N x f64, shared, lanes = cols>
 
 // GENERAL: kernel.parallel @M attributes {threads = 64 : i64} {
 // GENERAL: %scores = kernel.tile {offset = {{.*}}} : !kernel.tile<M x N x f32, shared, lanes = cols>

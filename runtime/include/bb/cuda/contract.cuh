@@ -3,13 +3,14 @@
 //
 //   contract(acc, a, a_row, b, b_row)      acc += a * transposed(b); b is stored N x K
 //   contract_kn(acc, a, a_row, b, b_col)   acc += a * b; b is stored K x N
+//   contract2, contract2_kn                two of them with one left operand, which is read once
 //
-// contract<DEPTH> and contract2<DEPTH> multiply only the first DEPTH columns of a and b: for head dims such as 80
-// and 96, whose tiles have the next power of two of columns.
-// acc is M x N, from row a_row of a and row (or column) b_row of b on. `a` is a shared tile M' x K, or an a_frag in
-// registers, and then without a_row. a_row and b_row are multiples of 8, b_col is one of N.
-// With an operand in shared memory, `prepare(step, k)` may change the registers of each step, columns k to k + STEP
-// of a. tf32 operands are rounded to nearest as they are read.
+// With <DEPTH> they multiply only the first DEPTH columns of a shared tile a: for head dims such as 80 and 96,
+// whose tiles have the next power of two of columns.
+// acc is M x N, from row a_row of a and row (or column) b_row of b on. `a` is a shared tile M' x K, or an
+// a_frag (of tf32 also a paired_frag) in registers, and then without a_row. a_row and b_row are multiples of 8,
+// b_col is one of N. With an operand in shared memory, `prepare(step, k)` may change the registers of each
+// step, columns k to k + STEP of a. tf32 operands are rounded to nearest as they are read.
 #pragma once
 #include "fragments.cuh"
 #include "shared_tile.cuh"
@@ -160,20 +161,79 @@ BB_DEVICE void contract2(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA
 }
 
 // -------------------------------------------------------------------------------------------- b stored K x N
-template <class T, int M, int N, int RA, int K, int C, class P = as_is>
+template <int DEPTH = 0, class T, int M, int N, int RA, int K, int C, class P = as_is>
 BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, K, C> b,
                            int b_col, P prepare = P()) {
+  static_assert(DEPTH % element<T>::STEP == 0 && DEPTH <= K,
+                "DEPTH is a multiple of 16, of tf32 8, within the tiles");
   BB_UNROLL
-  for (int k = 0; k < K / element<T>::STEP; ++k) {
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
     multiply_step_kn(acc, step, b, b_col, k);
+  }
+}
+template <int DEPTH = 0, class T, int M, int N, int RA, int K, int C, class P = as_is>
+BB_DEVICE void contract2_kn(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
+                            shared_tile<T, K, C> bx, shared_tile<T, K, C> by, int b_col, P prepare = P()) {
+  BB_UNROLL
+  for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
+    auto step = load_step<M>(a, a_row, k);
+    prepare(step, k * element<T>::STEP);
+    multiply_step_kn(x, step, bx, b_col, k);
+    multiply_step_kn(y, step, by, b_col, k);
   }
 }
 template <class T, int M, int N, int K, int C>
 BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_tile<T, K, C> b, int b_col) {
   BB_UNROLL
   for (int k = 0; k < K / element<T>::STEP; ++k) multiply_step_kn(acc, step_of(a, k), b, b_col, k);
+}
+
+// ----------------------------------------------------------------------------- a of tf32 that was made from sums
+template <int M, int N, int K>
+BB_DEVICE void multiply_pair(acc_tile<M, N>& acc, int j, const paired_frag<M, K>& a, int k, float b0, float b1) {
+  const unsigned b[2] = {bb_round_tf32(b0), bb_round_tf32(b1)};
+  BB_UNROLL
+  for (int i = 0; i < M / 16; ++i) mma(acc.at[i][j], a.at[i][k], b, tf32());
+}
+// The two elements along k that a lane needs lie side by side.
+template <int M, int N, int RB, int K, int C>
+BB_DEVICE void contract(acc_tile<M, N>& acc, const paired_frag<M, K>& a, shared_tile<tf32, RB, C> b, int b_row) {
+  static_assert(K <= C, "the rows of a right operand are at least as long as those of the left one");
+  const int place = lane_id() % 4, from = b.offset(b_row + lane_id() / 4, place / 2) + place % 2 * 8;
+  BB_UNROLL
+  for (int k = 0; k < K / 8; ++k) BB_UNROLL
+  for (int j = 0; j < N / 8; ++j) {
+    const float2 y = *reinterpret_cast<const float2*>(b.base + further(from, k) + j * 8 * b.ROW_BYTES);
+    multiply_pair(acc, j, a, k, y.x, y.y);
+  }
+}
+// Rows 0, 2, 5, 7 of b have their places in different banks, and so have 1, 3, 4, 6; in order they have not. So
+// lanes of the right half of a quad take their two elements along k the other way around, of a as well.
+template <int M, int N, int K, int R, int C>
+BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const paired_frag<M, K>& a, shared_tile<tf32, R, C> b, int b_col) {
+  static_assert(K <= R, "a right operand has at least as many rows as the left one has columns");
+  const int place = lane_id() % 4, turned = place / 2, col = b_col + lane_id() / 4;
+  paired_frag<M, K> left;
+  BB_UNROLL
+  for (int i = 0; i < M / 16; ++i) BB_UNROLL
+  for (int k = 0; k < K / 8; ++k) BB_UNROLL
+  for (int q = 0; q < 4; ++q) left.at[i][k][q] = turned ? a.at[i][k][q ^ 2] : a.at[i][k][q];
+  const int rows[2] = {2 * place + turned, 2 * place + 1 - turned};
+  const int from[2] = {b.offset(rows[0], col / 4) + col % 4 * 4, b.offset(rows[1], col / 4) + col % 4 * 4};
+  BB_UNROLL
+  for (int k = 0; k < K / 8; ++k) BB_UNROLL
+  for (int j = 0; j < N / 8; ++j) {
+    float y[2];
+    BB_UNROLL
+    for (int h = 0; h < 2; ++h) {
+      const int at = N % 32 == 0 || (N & (N - 1)) == 0 ? further(from[h], j)
+                                                       : b.offset(rows[h], col / 4 + 2 * j) + col % 4 * 4;
+      y[h] = *reinterpret_cast<const float*>(b.base + at + k * 8 * b.ROW_BYTES);
+    }
+    multiply_pair(acc, j, left, k, y[0], y[1]);
+  }
 }
 
 }  // namespace bb

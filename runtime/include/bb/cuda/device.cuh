@@ -234,6 +234,17 @@ BB_DEVICE void bb_store_8(void* address, float2 v) {
 #endif
 }
 
+// A number of which compilers know nothing.
+BB_DEVICE int bb_opaque(int x) {
+#if BB_EMULATED
+  return x;
+#else
+  int y;
+  asm volatile("mov.b32 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+#endif
+}
+
 // -------------------------------------------------------------------------------------------------- arithmetic
 // Approximate on a GPU (see math.cuh), with subnormal numbers flushed to zero.
 #if BB_EMULATED

@@ -5,6 +5,7 @@
 //   row_vec<ROWS>          a number for each row, the same in the four lanes (a quad) that hold the row
 //   col_vec<COLS>          a number for each column, the same in the eight lanes that hold the column
 //   a_frag<T, ROWS, K>     a left operand: pairs of 16-bit floats, or tf32, in registers of mma.sync
+//   paired_frag<ROWS, K>   a left operand of tf32 that was made from sums, with k in their order
 //
 // Rows and columns count from the tile's corner; which part of the block's tile a warp holds is the caller's
 // choice. Functions here touch no memory and are the same instructions for all lanes of the warp.
@@ -152,19 +153,38 @@ BB_DEVICE void keep_below(acc_tile<R, C>& x, int row0, int col0, float outside, 
 }
 
 // --------------------------------------------------------------------------------------------- left operands
-// Two cells of sums side by side have the registers of a 16-bit left operand: all there is to do is to round.
+// A left operand in registers for tf32: sums as they are, rounded. Column 2 p of each cell has the place along k
+// that an a_frag has column p in, and column 2 p + 1 that of p + 4; contractions read their right operand in the
+// same order.
+template <int ROWS, int K>
+struct paired_frag {
+  unsigned at[ROWS / 16][K / 8][4];
+};
+
+// Two cells of sums side by side have the registers of a 16-bit left operand: all there is to do is to round. In
+// tf32 each cell has those of one, with k in another order. On FMA units sums are a left operand as they are.
 template <class T, int R, int C>
-BB_DEVICE a_frag<T, R, C> to_operand(const acc_tile<R, C>& x) {
-  static_assert(element<T>::STEP == 16, "only left operands of 16-bit floats are laid out as sums are");
-  a_frag<T, R, C> a;
-  BB_UNROLL
-  for (int i = 0; i < R / 16; ++i) BB_UNROLL
-  for (int k = 0; k < C / 16; ++k) BB_UNROLL
-  for (int q = 0; q < 4; ++q) {
-    const float (&from)[4] = x.at[i][2 * k + q / 2];
-    a.at[i][k][q] = pack2(from[2 * (q % 2)], from[2 * (q % 2) + 1], T());
+BB_DEVICE auto to_operand(const acc_tile<R, C>& x) {
+  if constexpr (element<T>::STEP == 4) {
+    return x;
+  } else if constexpr (element<T>::STEP == 8) {
+    paired_frag<R, C> a;
+    BB_UNROLL
+    for (int i = 0; i < R / 16; ++i) BB_UNROLL
+    for (int k = 0; k < C / 8; ++k) BB_UNROLL
+    for (int q = 0; q < 4; ++q) a.at[i][k][q] = bb_round_tf32(x.at[i][k][q / 2 + 2 * (q % 2)]);
+    return a;
+  } else {
+    a_frag<T, R, C> a;
+    BB_UNROLL
+    for (int i = 0; i < R / 16; ++i) BB_UNROLL
+    for (int k = 0; k < C / 16; ++k) BB_UNROLL
+    for (int q = 0; q < 4; ++q) {
+      const float (&from)[4] = x.at[i][2 * k + q / 2];
+      a.at[i][k][q] = pack2(from[2 * (q % 2)], from[2 * (q % 2) + 1], T());
+    }
+    return a;
   }
-  return a;
 }
 
 // a = f(a, row, k), element by element: a step's or a whole left operand's; row and k count from its corner.

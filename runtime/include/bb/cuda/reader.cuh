@@ -16,6 +16,11 @@ BB_DEVICE void cp_async_wait() {
   bb_cp_async_wait<PENDING>();
 }
 
+// This thread's number, as if nobody knew it: compilers would find the addresses of all loops of a kernel before
+// the first one, and keep them where registers are needed for other things. What is computed from this stays
+// behind it.
+BB_DEVICE int this_thread_anew() { return bb_opaque(static_cast<int>(threadIdx.x)); }
+
 // One thread's part of a walk of THREADS threads over tiles of a row-major matrix: a pointer, and what is
 // left of the matrix below and to the right of it. Elements outside of the matrix become zero.
 //
@@ -38,10 +43,13 @@ struct reader {
       "the rows of a tile are a multiple of those that its reader copies at a time, or a part of them");
 
   const stored* at;
-  int ld, rows_left, cols_left, to;
+  int ld, rows_left, cols_left, thread, to;
 
   // A matrix of rows x cols with `ld` elements from row to row; the first tile's corner is at (row0, col0).
-  BB_DEVICE reader(const stored* matrix, int ld, int row0, int col0, int rows, int cols) : ld(ld) {
+  // `thread` is this thread's number, see this_thread_anew.
+  BB_DEVICE reader(const stored* matrix, int ld, int row0, int col0, int rows, int cols,
+                   int thread = threadIdx.x)
+      : ld(ld), thread(thread) {
     at = matrix + static_cast<long long>(row0 + my_row()) * ld + col0 + my_col();
     rows_left = rows - row0 - my_row();
     cols_left = cols - col0 - my_col();
@@ -75,11 +83,25 @@ struct reader {
   }
 
  private:
-  static BB_DEVICE int my_row() { return threadIdx.x / ACROSS; }
-  static BB_DEVICE int my_col() { return threadIdx.x % ACROSS * VEC; }
+  BB_DEVICE int my_row() const { return thread / ACROSS; }
+  BB_DEVICE int my_col() const { return thread % ACROSS * VEC; }
   static BB_DEVICE int place(int row, int col) {
     return TILE::offset(row, col / TILE::PER_CHUNK) + col % TILE::PER_CHUNK * TILE::SIZE;
   }
 };
+
+// A vector of `count` elements, at most LENGTH, from global to shared memory, by THREADS threads, VEC elements at
+// a time: VEC divides `count` and the addresses in elements. Accesses of 4 bytes and more are asynchronous.
+template <int THREADS, int VEC, int LENGTH, class T>
+BB_DEVICE void fetch_vector(T* to, const T* from, int count) {
+  constexpr int BYTES = VEC * static_cast<int>(sizeof(T));
+  BB_UNROLL
+  for (int first = 0; first < LENGTH; first += THREADS * VEC) {
+    const int i = first + static_cast<int>(threadIdx.x) * VEC;
+    if (i >= count) return;
+    if constexpr (BYTES >= 4) bb_cp_async<BYTES>(to + i, from + i);
+    else to[i] = from[i];
+  }
+}
 
 }  // namespace bb

@@ -51,6 +51,46 @@ BB_DEVICE void for_my_row(shared_tile<T, R, C> tile, int cols, F f) {
     }
   }
 }
+// Sixteen bytes of a row, as f32: 8 elements, or 4 of 4 bytes.
+template <class T>
+struct chunk_of {
+  static constexpr int N = 16 / sizeof(typename element<T>::stored);
+  float at[N];
+};
+template <class T, int R, int C>
+BB_DEVICE chunk_of<T> load_chunk(shared_tile<T, R, C> tile, int row, int chunk) {
+  chunk_of<T> x;
+  if constexpr (chunk_of<T>::N == 8) {
+    const uint4 held = *reinterpret_cast<const uint4*>(tile.chunk(row, chunk));
+    const unsigned pairs[4] = {held.x, held.y, held.z, held.w};
+    BB_UNROLL
+    for (int q = 0; q < 4; ++q) unpack2(pairs[q], x.at[2 * q], x.at[2 * q + 1], T());
+  } else {
+    const float4 held = *reinterpret_cast<const float4*>(tile.chunk(row, chunk));
+    x.at[0] = held.x, x.at[1] = held.y, x.at[2] = held.z, x.at[3] = held.w;
+  }
+  return x;
+}
+template <class T, int R, int C>
+BB_DEVICE void store_chunk(shared_tile<T, R, C> tile, int row, int chunk, const chunk_of<T>& x) {
+  if constexpr (chunk_of<T>::N == 8)
+    *reinterpret_cast<uint4*>(tile.chunk(row, chunk)) =
+        make_uint4(pack2(x.at[0], x.at[1], T()), pack2(x.at[2], x.at[3], T()), pack2(x.at[4], x.at[5], T()),
+                   pack2(x.at[6], x.at[7], T()));
+  else
+    *reinterpret_cast<float4*>(tile.chunk(row, chunk)) = make_float4(x.at[0], x.at[1], x.at[2], x.at[3]);
+}
+// f(chunk) for each chunk of this thread's part of its row, row_threads<THREADS, R>::row(). Other tiles of as
+// many rows are dealt in the same way, so that f may go over several at once, and write to them.
+template <int THREADS, class T, int R, int C, class F>
+BB_DEVICE void for_my_chunks(shared_tile<T, R, C>, F f) {
+  constexpr int CHUNKS = shared_tile<T, R, C>::CHUNKS, PER_ROW = row_threads<THREADS, R>::PER_ROW,
+                MINE = (CHUNKS + PER_ROW - 1) / PER_ROW;
+  const int first = threadIdx.x % PER_ROW * MINE;
+  if (PER_ROW > CHUNKS && first >= CHUNKS) return;  // more threads than chunks
+  BB_UNROLL
+  for (int m = 0; m < MINE; ++m) f(first + m);
+}
 // element = f(element, row, column) for all of the tile, by THREADS threads; barriers before and after are
 // the caller's.
 template <int THREADS, class T, int R, int C, class F>

@@ -64,8 +64,9 @@ BB_DEVICE void store(const acc_tile<M, N>& x, shared_tile<T, R, C> stage, int ro
   for (int p = 0; p < (M * UNITS + 31) / 32; ++p) {
     const int unit = p * 32 + lane_id(), col = col0 + unit % UNITS * VEC;
     int row = unit / UNITS;
-    // Half rows of 64 bytes: eight lanes meet all banks where the rows they read are four apart.
-    if (UNITS == 4 && VEC == 8) row = row / 8 * 8 + row % 2 * 4 + row % 8 / 2;
+    // Parts of rows: eight lanes meet all banks where the rows they read are as far apart as a part is wide.
+    if (UNITS < 8 && VEC == 8 && shared_tile<T, R, C>::CHUNKS >= 8)
+      row = row / 8 * 8 + row % (8 / UNITS) * UNITS + row % 8 / (8 / UNITS);
     row += row0;
     if (row - row0 >= M || row >= rows || col >= cols) continue;
     const void* from = stage.chunk(row, col / 8) + col % 8 * 2;

@@ -8,8 +8,11 @@
 
 #if BB_EMULATED
 #define BB_UNROLL  // a CPU gains nothing by it, and compiles much longer
+#define BB_UNROLL_BY(TIMES)
 #else
+#define BB_PRAGMA(TEXT) _Pragma(#TEXT)
 #define BB_UNROLL _Pragma("unroll")
+#define BB_UNROLL_BY(TIMES) BB_PRAGMA(unroll TIMES)  // 1: stays a loop
 #endif
 
 namespace bb {

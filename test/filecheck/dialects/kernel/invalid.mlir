@@ -574,7 +574,7 @@ kernel.func @multiply_f32() attributes {block.dims = {M = #block.dim<200, block 
     %a = kernel.tile : !kernel.tile<M x K x f32, scratch, lanes = rows>
     %b = kernel.tile : !kernel.tile<N x K x f32, scratch, lanes = rows>
     %c = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = rows>
-    // expected-error @+1 {{kernel.contract: expected bf16 or f16 as the type to multiply in, got f32}}
+    // expected-error @+1 {{kernel.contract: expected bf16, f16 or tf32 as the type to multiply in, got f32}}
     kernel.contract %c, %a, %b multiply f32 : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x K x f32, scratch, lanes = rows>, !kernel.tile<N x K x f32, scratch, lanes = rows>
   }
 }
@@ -588,6 +588,18 @@ kernel.func @multiply_operands() attributes {block.dims = {M = #block.dim<200, b
     %c = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = rows>
     // expected-error @+1 {{kernel.contract: operands that are multiplied in bf16 must be of that type or of f32, got !kernel.tile<N x K x f16, scratch, lanes = rows>}}
     kernel.contract %c, %a, %b multiply bf16 : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x K x bf16, scratch, lanes = rows>, !kernel.tile<N x K x f16, scratch, lanes = rows>
+  }
+}
+
+// -----
+
+kernel.func @multiply_tf32() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>}} {
+  kernel.parallel @M {
+    %a = kernel.tile : !kernel.tile<M x K x bf16, scratch, lanes = rows>
+    %b = kernel.tile : !kernel.tile<N x K x f32, scratch, lanes = rows>
+    %c = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes = rows>
+    // expected-error @+1 {{kernel.contract: operands that are multiplied in tf32 must be of f32, got !kernel.tile<M x K x bf16, scratch, lanes = rows>}}
+    kernel.contract %c, %a, %b multiply tf32 : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x K x bf16, scratch, lanes = rows>, !kernel.tile<N x K x f32, scratch, lanes = rows>
   }
 }
 

@@ -3,7 +3,7 @@
 // RUN: not bb-opt %s -p "block-to-kernel{multiply=bf16}" 2>&1 | filecheck %s --check-prefix=MULTIPLY
 
 // LANES: error: pass 'block-to-kernel': option 'lanes' must be auto, rows or cols, got 'both'
-// MULTIPLY: error: pass 'block-to-kernel': option 'multiply' must be operands or f32, got 'bf16'
+// MULTIPLY: error: pass 'block-to-kernel': option 'multiply' must be operands, f32 or tf32, got 'bf16'
 
 // expected-error @+1 {{dim M has no block size yet; run block-shapes before block-to-kernel}}
 func.func @size(%x: tensor<8xf32>) attributes {block.dims = {M = #block.dim<8>}} {

@@ -1,0 +1,75 @@
+// RUN: bb-opt %s --pipeline cuda | filecheck %s
+
+// A wide product: 128 x 256 sums of a block, 64 x 64 of a warp; three stages of both operands.
+func.func @product(%x: tensor<4096x200xbf16>, %w: tensor<200x1024xbf16>) -> tensor<4096x1024xbf16> {
+  %y = array.matmul %x, %w : tensor<4096x200xbf16>, tensor<200x1024xbf16> -> tensor<4096x1024xbf16>
+  func.return %y : tensor<4096x1024xbf16>
+}
+// CHECK-LABEL: kernel.func @product
+// CHECK-SAME: M = #block.dim<4096, block = 128>, N = #block.dim<1024, block = 256>
+// CHECK: kernel.parallel @M, @N attributes {threads = 256 : i64, warps = [2 : i64, 4 : i64]} {
+// CHECK: kernel.tile {swizzled, stages = 3 : i64, offset = {{.*}}} : !kernel.tile<M x K x bf16, shared, lanes = cols>
+// CHECK: kernel.tile {swizzled, stages = 3 : i64, offset = {{.*}}} : !kernel.tile<N x K x bf16, shared, lanes = rows>
+// CHECK: kernel.tile : !kernel.tile<M x N x f32, register, lanes = cols>
+// CHECK: kernel.for @K attributes {stages = 3 : i64} {
+
+// Few rows: more warps along the columns.
+func.func @few(%x: tensor<16x200xf16>, %w: tensor<200x512xf16>) -> tensor<16x512xf16> {
+  %y = array.matmul %x, %w : tensor<16x200xf16>, tensor<200x512xf16> -> tensor<16x512xf16>
+  func.return %y : tensor<16x512xf16>
+}
+// CHECK-LABEL: kernel.func @few
+// CHECK-SAME: N = #block.dim<512, block = 64>
+// CHECK: kernel.parallel @N attributes {threads = 128 : i64, warps = [1 : i64, 4 : i64]} {
+
+// A whole feed-forward layer in one loop over hidden features: numbers of rows and what crosses from warp to
+// warp in shared memory, the columns of the result not cut, W3's block under way while the inner loop runs.
+func.func @ffn(%x: tensor<512x200xf16>, %w1: tensor<200x600xf16>, %w2: tensor<200x600xf16>, %w3: tensor<600x400xf16>)
+    -> tensor<512x400xf16> {
+  %y = array.rms_norm %x eps 1.000000e-06 : tensor<512x200xf16>
+  %g = array.matmul %y, %w1 : tensor<512x200xf16>, tensor<200x600xf16> -> tensor<512x600xf16>
+  %u = array.matmul %y, %w2 : tensor<512x200xf16>, tensor<200x600xf16> -> tensor<512x600xf16>
+  %s = array.silu %g : tensor<512x600xf16>
+  %z = array.elementwise (%a = %s, %b = %u) : tensor<512x600xf16>, tensor<512x600xf16> -> tensor<512x600xf16> {
+    %p = arith.mulf %a, %b : f16
+    array.yield %p : f16
+  }
+  %o = array.matmul %z, %w3 : tensor<512x600xf16>, tensor<600x400xf16> -> tensor<512x400xf16>
+  func.return %o : tensor<512x400xf16>
+}
+// CHECK-LABEL: kernel.func @ffn
+// CHECK-SAME: M = #block.dim<512, block = 64>
+// CHECK-SAME: = #block.dim<400, whole>
+// CHECK: kernel.parallel @M attributes {threads = 256 : i64, warps = [2 : i64, 4 : i64]} {
+// CHECK: %w3_1 = kernel.tile {swizzled, offset
+// CHECK: [[Z:%.*]] = kernel.tile {swizzled, offset = {{.*}}} : !kernel.tile<M x K x f16, shared, lanes = cols>
+// CHECK: kernel.tile {offset = {{.*}}} : !kernel.tile<M x f32, shared>
+// CHECK-NOT: kernel.buffer
+// CHECK: kernel.for @K {
+// CHECK: kernel.load %w3_1, {{.*}} {async}
+// CHECK-NEXT: kernel.for @N attributes {stages = 3 : i64} {
+// CHECK: kernel.sweep [M, N] {{.*}} : !kernel.tile<M x N x f16, shared, lanes = cols>
+// CHECK: kernel.move [[Z]], [[HELD:%.*]] :
+// CHECK-NEXT: kernel.contract accumulate %{{.*}}, [[Z]], %w3_1 multiply f16
+
+// A result with more columns than registers hold: the hidden features of a block go through its own memory.
+func.func @wider(%x: tensor<512x200xf16>, %w1: tensor<200x600xf16>, %w3: tensor<600x2048xf16>) -> tensor<512x2048xf16> {
+  %g = array.matmul %x, %w1 : tensor<512x200xf16>, tensor<200x600xf16> -> tensor<512x600xf16>
+  %s = array.silu %g : tensor<512x600xf16>
+  %o = array.matmul %s, %w3 : tensor<512x600xf16>, tensor<600x2048xf16> -> tensor<512x2048xf16>
+  func.return %o : tensor<512x2048xf16>
+}
+// CHECK-LABEL: kernel.func @wider
+// CHECK-SAME: = #block.dim<2048, block = 256>
+// CHECK: warps = [
+// CHECK: kernel.buffer
+
+// Rows that are reduced after the contraction: the warps side by side unite their parts in shared memory.
+func.func @lengths(%x: tensor<40x64xf16>, %w: tensor<64x96xf16>) -> tensor<40x96xf16> {
+  %y = array.matmul %x, %w : tensor<40x64xf16>, tensor<64x96xf16> -> tensor<40x96xf16>
+  %n = array.rms_norm %y eps 1.000000e-06 : tensor<40x96xf16>
+  func.return %n : tensor<40x96xf16>
+}
+// CHECK-LABEL: kernel.func @lengths
+// CHECK: warps = [1 : i64, 4 : i64]
+// CHECK: kernel.sweep [M, N] {{.*}} sum %sum) {{.*}} attributes {offset
