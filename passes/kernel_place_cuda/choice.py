@@ -12,7 +12,7 @@ from .grid_plan import grid_plan
 from .options import padded
 from .rows import length_of, row_plan
 from .transposed import transpose_contractions
-from .warps import LARGEST_SHARED, MOST_REGISTERS, held_at_once, place_by_warps
+from .warps import LARGEST_SHARED, MOST_REGISTERS, Staging, held_at_once, place_by_warps
 
 THREADS_OF_TWO = 128
 """Threads of a block up to which two of them have all registers of a multiprocessor."""
@@ -31,9 +31,12 @@ def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, sha
     dims = block.parse_dims(function.attributes[block.DIMS])
     largest = max(shared_memory, LARGEST_SHARED)
 
-    def by_rows(trial: kernel.ParallelOp) -> bool:
-        plan = row_plan(trial, dims)
-        return plan is not None and place_by_warps(function, trial, plan, shared_memory)
+    def by_rows(staging: Staging) -> Callable[[kernel.ParallelOp], bool]:
+        def place(trial: kernel.ParallelOp) -> bool:
+            plan = row_plan(trial, dims)
+            return plan is not None and place_by_warps(function, trial, plan, shared_memory, staging)
+
+        return place
 
     def by_grid(grid: Grid, pipeline: Pipeline, room: int) -> Callable[[kernel.ParallelOp], bool]:
         def place(trial: kernel.ParallelOp) -> bool:
@@ -47,10 +50,8 @@ def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, sha
     for grid in _grids(function, parallel, dims):
         rooms = (largest,) if grid.threads > THREADS_OF_TWO else (SHARED_OF_TWO, largest)
         ways += [by_grid(grid, pipeline, room) for room in rooms for pipeline in PIPELINES]
-    if _is_best_by_rows(function, parallel, dims):
-        ways.insert(0, by_rows)
-    else:
-        ways.append(by_rows)
+    rows = [by_rows(staging) for staging in Staging]
+    ways = [*rows, *ways] if _is_best_by_rows(function, parallel, dims) else [*ways, *rows]
     return any(_tried(function, parallel, way) for way in ways)
 
 

@@ -9,6 +9,7 @@ computed with.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from enum import Enum
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
@@ -41,8 +42,23 @@ LARGEST_SHARED = 160 * 1024
 """What a block of sm_80 may have; used where less would leave a kernel without tensor cores."""
 
 
+class Staging(Enum):
+    """What is brought to shared memory, and how far ahead: from much to little."""
+
+    All = 0
+    """Also blocks of operands' type that only fill registers; in loops, all for the next iteration."""
+    Operands = 1
+    """What contractions read."""
+    InTime = 2
+    """What contractions read, for the iteration at hand."""
+
+
 def place_by_warps(
-    function: kernel.FuncOp, parallel: kernel.ParallelOp, plan: RowPlan, shared_memory: int
+    function: kernel.FuncOp,
+    parallel: kernel.ParallelOp,
+    plan: RowPlan,
+    shared_memory: int,
+    staging: Staging = Staging.All,
 ) -> bool:
     """Place the tiles of one parallel loop; False where they do not fit, and it is left half done."""
     dims = block.parse_dims(function.attributes[block.DIMS])
@@ -53,7 +69,7 @@ def place_by_warps(
     warps = max(max(lengths) // (32 if width <= MOST_REGISTERS else 16), 1)
     if warps > MOST_WARPS:
         return False
-    staged = StagedOperands(parallel, plan, dims, warps)
+    staged = StagedOperands(parallel, plan, dims, warps, staging)
     staged.insert()
     for tile in plan.held:
         if tile.uses:
@@ -88,9 +104,15 @@ class StagedOperands:
     """What is brought to shared memory: for contractions, and for tiles in registers."""
 
     def __init__(
-        self, parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr], warps: int
+        self,
+        parallel: kernel.ParallelOp,
+        plan: RowPlan,
+        dims: dict[str, block.DimAttr],
+        warps: int,
+        staging: Staging = Staging.All,
     ):
         self.parallel, self.plan, self.dims, self.warps = parallel, plan, dims, warps
+        self.staging = staging
         self.cursors: dict[SSAValue, list[Operation]] = {}
         """The cursors whose blocks are staged, and the operations that read them."""
         for op in parallel.walk():
@@ -106,9 +128,13 @@ class StagedOperands:
                 self.cursors.setdefault(op.source, []).append(op)
 
     def _is_staged(self, op: kernel.LoadOp) -> bool:
-        """Whether a tile in registers is filled from shared memory: 16-bit blocks of an input."""
+        """Whether a tile in registers is filled from shared memory: blocks of an input as operands are, if
+        there is room for those that are more than operands.
+        """
         item = op.source.type
         assert isinstance(item, kernel.CursorType)
+        if self.staging is not Staging.All and not _is_only_multiplied(op):
+            return False
         return (
             len(item.dims) == 2
             and item.element_type == self.plan.multiply
@@ -126,7 +152,9 @@ class StagedOperands:
         owner = cursor.owner
         assert isinstance(owner, kernel.CursorOp)
         loop = owner.parent_op()
-        return STAGES if isinstance(loop, kernel.ForOp) and not _writes(loop, owner.array) else 1
+        if self.staging is Staging.InTime or not isinstance(loop, kernel.ForOp):
+            return 1
+        return 1 if _writes(loop, owner.array) else STAGES
 
     def insert(self) -> None:
         """Write the loads, and let what read arrays read what they bring."""
@@ -182,12 +210,9 @@ class StagedOperands:
         assert isinstance(op, kernel.LoadOp)
         held = op.target
         users = kernel.readers(held)
-        only_multiplied = kernel.writers(held) == [op] and all(
-            isinstance(user, kernel.ContractOp) and user.lhs is held for user in users
-        )
         parent = op.parent
         assert parent is not None
-        if only_multiplied and op.parent is tile.uses.__iter__().__next__().operation.parent:
+        if _is_only_multiplied(op) and op.parent is tile.uses.__iter__().__next__().operation.parent:
             for user in users:
                 user.operands[1] = tile
         else:
@@ -196,6 +221,14 @@ class StagedOperands:
             parent.insert_op_before(move, op)
         op.detach()
         op.erase()
+
+
+def _is_only_multiplied(op: kernel.LoadOp) -> bool:
+    """Whether what a load brings is a left operand of contractions, and nothing else."""
+    held = op.target
+    return kernel.writers(held) == [op] and all(
+        isinstance(user, kernel.ContractOp) and user.lhs is held for user in kernel.readers(held)
+    )
 
 
 def _is_alone_in_sweeps(tile: SSAValue) -> bool:
