@@ -86,10 +86,12 @@ template <int THREADS, class T, int R, int C, class F>
 BB_DEVICE void for_my_chunks(shared_tile<T, R, C>, F f) {
   constexpr int CHUNKS = shared_tile<T, R, C>::CHUNKS, PER_ROW = row_threads<THREADS, R>::PER_ROW,
                 MINE = (CHUNKS + PER_ROW - 1) / PER_ROW;
-  const int first = threadIdx.x % PER_ROW * MINE;
+  const int part = threadIdx.x % PER_ROW, first = part * MINE;
   if (PER_ROW > CHUNKS && first >= CHUNKS) return;  // more threads than chunks
+  // The threads of a row begin at chunks in other banks, both of the tile and of vectors over its columns.
+  const int turn = MINE >= 4 ? 5 * part : MINE == 2 ? 2 * part / PER_ROW : 0;
   BB_UNROLL
-  for (int m = 0; m < MINE; ++m) f(first + m);
+  for (int m = 0; m < MINE; ++m) f(first + (m + turn) % MINE);
 }
 // element = f(element, row, column) for all of the tile, by THREADS threads; barriers before and after are
 // the caller's.
