@@ -77,7 +77,8 @@ def gpu_tile(
     if not chained:
         columns = _columns_of_product(dims, rows, max(sums, key=lambda name: widths[name]), count * parts)
         return GpuTile(columns=columns, whole=columns, depth=DEPTH // parts)
-    if widest <= WHOLE // parts:
+    shortest = min(dims[name].static_extent or CHAINED for name in chained)
+    if widest <= WHOLE // parts or shortest <= CHAINED // 2:
         return GpuTile(depth=DEPTH // parts, chained=CHAINED // parts)
     if widest > WIDEST // parts:
         columns = WIDE // count // parts

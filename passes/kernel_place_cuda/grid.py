@@ -33,6 +33,8 @@ GRIDS = ((1, 4), (2, 2), (1, 8), (2, 4), (4, 2))
 """Warps along the rows and along the columns."""
 MOST_SUMS = 192
 """Elements of tiles in registers that a thread holds at a time."""
+COMFORTABLE_SUMS = 160
+"""Up to so many, functions of them find registers as well."""
 ROWS_OF_A_WARP = 64
 FRAGMENT = 16
 
@@ -64,7 +66,8 @@ PIPELINES = (Pipeline(3, 1 << 20), Pipeline(2, 1 << 20), Pipeline(2, 1 << 14))
 def grids_for(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> list[Grid]:
     """The grids that a kernel's tiles have enough rows, columns and registers for, the best one first.
 
-    It is the one in which an instruction of tensor cores needs the fewest reads of fragments.
+    It is the one in which an instruction of tensor cores needs the fewest reads of fragments, of those that
+    leave registers free.
     """
     lengths = [padded(length_of(dims, name) or 0) for name in plan.rows]
     widths = {_columns(tile, dims) for tile in plan.held}
@@ -85,7 +88,9 @@ def grids_for(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.
         and all(FRAGMENT * grid.rows <= length <= ROWS_OF_A_WARP * grid.rows for length in lengths)
         and all(FRAGMENT * grid.columns <= width for width in widths)
     ]
-    return sorted(fitting, key=lambda grid: (reads(grid), grid.threads))
+    return sorted(
+        fitting, key=lambda grid: (sums > COMFORTABLE_SUMS * grid.threads, reads(grid), grid.threads)
+    )
 
 
 def place_in_grid(

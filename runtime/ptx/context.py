@@ -145,15 +145,34 @@ _SPECIALS = {
 
 
 class Context:
-    """The translation of one function: names in sight, and the registers that were used."""
+    """The translation of one function: names in sight, the registers that were used, and how often its
+    instructions mention each name.
+    """
 
-    def __init__(self, names: Names, symbols: Mapping[str, str], files: Mapping[int, int]):
+    def __init__(
+        self,
+        names: Names,
+        symbols: Mapping[str, str],
+        files: Mapping[int, int],
+        mentioned: Mapping[str, int],
+    ):
         self.names = names
         self.symbols = symbols
         self.files = files
+        self.mentioned = mentioned
         self.used: dict[str, str] = {}
 
     # -- values
+
+    def is_dropped(self, operand: Operand) -> bool:
+        """Whether nobody reads what is written to a register."""
+        match operand:
+            case Register("_") | Symbol("_"):
+                return True
+            case Register(name) | Symbol(name, 0):
+                return self.mentioned.get(name) == 1
+            case _:
+                return False
 
     def register(self, name: str, line: int) -> tuple[str, str]:
         found = self.names.register(name)

@@ -61,7 +61,11 @@ def _load(context: Context, instruction: Instruction) -> str:
         context.write(part, kind, f"load<{TYPES[kind]}>(address + {index * size})", line)
         for index, part in enumerate(parts)
     )
-    announced = _announce(context, instruction, space, size * len(parts), "BB_EMU_READ")
+    # Compilers read four elements where a loop of three is unrolled, and leave the last one alone.
+    read = len(parts)
+    while read > 1 and context.is_dropped(parts[read - 1]):
+        read -= 1
+    announced = _announce(context, instruction, space, size * read, "BB_EMU_READ")
     return f"{{ const uint64_t address = {address}; {announced}{loads} }}"
 
 

@@ -5,7 +5,8 @@ Source: the PTX ISA reference, chapters "Syntax" and "State Spaces, Types, and V
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -90,6 +91,26 @@ class Inverted:
 Operand: TypeAlias = "Register | Special | Immediate | Symbol | Address | Vector | Pair | Inverted"
 
 
+def names_in(operand: Operand) -> Iterator[str]:
+    """The names that an operand mentions, registers and others."""
+    match operand:
+        case Register(name) | Special(name) | Symbol(name):
+            yield name
+        case Address(base, _, coordinates):
+            for each in (base, *coordinates):
+                yield from names_in(each)
+        case Vector(parts):
+            for each in parts:
+                yield from names_in(each)
+        case Pair(first, second):
+            yield from names_in(first)
+            yield from names_in(second)
+        case Inverted(inner):
+            yield from names_in(inner)
+        case Immediate():
+            pass
+
+
 @dataclass(frozen=True)
 class Variable:
     """A declared variable: `.shared .align 16 .b8 name[64]`. `count` is None for an array without a size.
@@ -167,6 +188,23 @@ class Scope:
 
 
 Item: TypeAlias = "Instruction | Call | Label | BranchTargets | Registers | Variable | Scope"
+
+
+def mentions(scope: Scope) -> Counter[str]:
+    """How often instructions mention each name, whichever scope declares it."""
+    found: Counter[str] = Counter()
+    for item in scope.items:
+        match item:
+            case Scope():
+                found.update(mentions(item))
+            case Call():
+                found.update((*item.results, *item.arguments))
+            case Instruction():
+                for operand in item.operands if item.guard is None else (*item.operands, item.guard):
+                    found.update(names_in(operand))
+            case _:
+                pass
+    return found
 
 
 @dataclass

@@ -25,6 +25,7 @@ from .syntax import (
     Scope,
     Symbol,
     Variable,
+    mentions,
 )
 
 _HANDLERS: dict[str, Handler] = {
@@ -141,7 +142,8 @@ class _Translator:
 
     def function(self, function: Function) -> str:
         names = Names(self.globals)
-        own = Context(names, self.symbols, self.file_numbers)
+        assert function.body is not None
+        own = Context(names, self.symbols, self.file_numbers, mentions(function.body))
         start = [
             "  const uint64_t window = reinterpret_cast<uint64_t>(bb_emu_shared_window());",
             "  (void)window;",
@@ -153,7 +155,6 @@ class _Translator:
             if function.is_kernel:
                 start.append(f"  auto* const {name} = static_cast<unsigned char*>(arguments[{index}]);")
             start.append(f"  (void){name};")
-        assert function.body is not None
         body = self.scope(function.body, own, function, outermost=True)
         registers = [f"  {TYPES[kind]} {name}{{}};" for name, kind in own.used.items()]
         return "\n".join(["", f"{self.signature(function)} {{", *start, *registers, *body, "}"])
@@ -162,7 +163,7 @@ class _Translator:
         self.scopes += 1
         number = self.scopes
         names = context.names if outermost else Names(context.names)
-        inner = Context(names, context.symbols, context.files)
+        inner = Context(names, context.symbols, context.files, context.mentioned)
         inner.used = context.used
         for item in scope.items:
             if isinstance(item, Label):

@@ -86,7 +86,7 @@ def test_what_does_not_fit_into_registers_is_loaded_again():
     assert parallel.attributes["warps"].value.data == 8
     (moves,) = moves_of_module(compiled.module)
     (x,) = (each for each in moves.arrays if each.name == "x")
-    assert str(x.read) == "4·K·M + 4·K·N"
+    assert str(x.read) == "4·B·K·N + 4·K·M"
 
 
 def test_extents_of_a_call():

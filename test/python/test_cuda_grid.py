@@ -109,7 +109,7 @@ def test_a_cpu_refuses_a_grid_of_warps():
     module = bb.parse(matmul(16, 64, 256, "bf16"))
     bb.PassPipeline(PIPELINES["cuda"]).run(module)
     assert warps(module) == [(1, 4)]
-    with pytest.raises(OpError, match="has its tile in register memory, which is a GPU's"):
+    with pytest.raises(OpError, match="has its tile in shared memory, which is a GPU's"):
         bb.compile(module)
 
 
@@ -123,6 +123,7 @@ WIDE = [
     ("ffn", (130, 100, 70, 1100)),
     ("layernorm_matmul", (129, 131, 512)),
     ("layernorm_matmul", (37, 64, 257)),
+    ("layernorm_matmul", (37, 64, 264)),
     ("matmul", (1, 100, 301)),
     ("matmul", (129, 72, 6151)),
     ("matmul_norm", (17, 33, 127)),
@@ -139,7 +140,8 @@ def test_odd_extents(program: str, extents: tuple[int, ...], type: str, tier: st
     outcome = run(PROGRAMS[program](*extents, type), type, tier=tier)
     assert outcome.within, outcome.error
     assert (outcome.mma > 0) == (type != "f32")
-    assert type == "f32" or outcome.conflicts <= 1.1
+    # Results whose rows are not aligned are stored in pieces of rows.
+    assert outcome.conflicts <= (1.15 if extents[-1] % 8 else 1.1)
     for report, function in zip(outcome.reports, kernel.kernels_of(outcome.executable.module), strict=True):
         assert traffic_complaints(report, function) == []
 
@@ -161,10 +163,15 @@ LARGE = [
 @pytest.mark.parametrize("type", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize(("program", "extents"), LARGE)
 def test_resources(program: str, extents: tuple[int, ...], type: str, arch: str):
-    module = bb.parse(PROGRAMS[program](*extents, type))
-    for found in CudaLibrary(module, CompileOptions(target="cuda")).resources(arch):
+    library = CudaLibrary(bb.parse(PROGRAMS[program](*extents, type)), CompileOptions(target="cuda"))
+    # Every block that is fetched ahead comes 16 bytes at a time.
+    assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {
+        "4" if type == "f32" else "8"
+    }
+    for found in library.resources(arch):
         assert (found.spill_stores, found.spill_loads) == (0, 0)
         assert found.occupancy is None or found.occupancy.blocks > 0
         if found.instructions:
             assert (found.instructions["HMMA"] > 0) == (type != "f32")
-            assert found.instructions["LDGSTS"] == found.instructions["LDGSTS.128"] > 0
+            assert found.instructions["LDGSTS"] > 0
+            assert found.instructions["STG"] == found.instructions["STG.128"] or type == "f32"

@@ -30,6 +30,13 @@ FIRST = 9
 """The number of the first line that `ptx` is given."""
 
 
+@pytest.mark.parametrize(("used", "bytes_read"), [("%r1", 8), ("%r3", 16)])
+def test_elements_that_nobody_looks_at_are_not_read(used: str, bytes_read: int):
+    """Compilers take four elements for three that they need: the fourth may be anything."""
+    text = translated("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd1];", f"st.global.u32 [%rd2], {used};")
+    assert f"{bytes_read}, BB_EMU_READ" in text
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -38,6 +38,11 @@ BB_DEVICE void round_operand(unsigned (&r)[N]) {
   for (int i = 0; i < N; ++i) r[i] = bb_round_tf32(__uint_as_float(r[i]));
 }
 
+// How many steps along k follow each other without a branch: of 16-bit types all; of tf32 so many that they are 32
+// mma, for the compiler would read operands for all of them at once, and spill.
+template <class T, int M, int N>
+constexpr int STEPS = element<T>::STEP == 16 ? 64 : M * N < 4096 ? 4096 / (M * N) : 1;
+
 // From two chunks of 16 bytes to those 2 n further on in the row: the swizzle is within 128 bytes, so that it
 // takes one XOR and a constant, and there are no more than four different XORs to keep in registers.
 BB_DEVICE int further(int offset, int n) { return (offset ^ (n % 4 << 5)) + n / 4 * 128; }
@@ -134,7 +139,7 @@ BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row,
                         int b_row, P prepare = P()) {
   static_assert(DEPTH % element<T>::STEP == 0 && DEPTH <= K,
                 "DEPTH is a multiple of 16, of tf32 8, within the tiles");
-  BB_UNROLL
+  BB_UNROLL_BY((STEPS<T, M, N>))
   for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
@@ -151,7 +156,7 @@ BB_DEVICE void contract(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_ti
 template <int DEPTH = 0, class T, int M, int N, int RA, int RB, int K, class P = as_is>
 BB_DEVICE void contract2(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
                          shared_tile<T, RB, K> bx, shared_tile<T, RB, K> by, int b_row, P prepare = P()) {
-  BB_UNROLL
+  BB_UNROLL_BY((STEPS<T, M, N>))
   for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
@@ -166,7 +171,7 @@ BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_r
                            int b_col, P prepare = P()) {
   static_assert(DEPTH % element<T>::STEP == 0 && DEPTH <= K,
                 "DEPTH is a multiple of 16, of tf32 8, within the tiles");
-  BB_UNROLL
+  BB_UNROLL_BY((STEPS<T, M, N>))
   for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
@@ -176,7 +181,7 @@ BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_r
 template <int DEPTH = 0, class T, int M, int N, int RA, int K, int C, class P = as_is>
 BB_DEVICE void contract2_kn(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
                             shared_tile<T, K, C> bx, shared_tile<T, K, C> by, int b_col, P prepare = P()) {
-  BB_UNROLL
+  BB_UNROLL_BY((STEPS<T, M, N>))
   for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
     prepare(step, k * element<T>::STEP);
@@ -192,22 +197,23 @@ BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared
 
 // ----------------------------------------------------------------------------- a of tf32 that was made from sums
 template <int M, int N, int K>
-BB_DEVICE void multiply_pair(acc_tile<M, N>& acc, int j, const paired_frag<M, K>& a, int k, float b0, float b1) {
+BB_DEVICE void multiply_pair(acc_tile<M, N>& acc, int j, const paired_frag<M, K>& a, int cell, float b0, float b1) {
   const unsigned b[2] = {bb_round_tf32(b0), bb_round_tf32(b1)};
   BB_UNROLL
-  for (int i = 0; i < M / 16; ++i) mma(acc.at[i][j], a.at[i][k], b, tf32());
+  for (int i = 0; i < M / 16; ++i) mma(acc.at[i][j], a.at[i][cell], b, tf32());
 }
 // The two elements along k that a lane needs lie side by side.
 template <int M, int N, int RB, int K, int C>
 BB_DEVICE void contract(acc_tile<M, N>& acc, const paired_frag<M, K>& a, shared_tile<tf32, RB, C> b, int b_row) {
   static_assert(K <= C, "the rows of a right operand are at least as long as those of the left one");
   const int place = lane_id() % 4, from = b.offset(b_row + lane_id() / 4, place / 2) + place % 2 * 8;
-  BB_UNROLL
-  for (int k = 0; k < K / 8; ++k) BB_UNROLL
-  for (int j = 0; j < N / 8; ++j) {
-    const float2 y = *reinterpret_cast<const float2*>(b.base + further(from, k) + j * 8 * b.ROW_BYTES);
-    multiply_pair(acc, j, a, k, y.x, y.y);
-  }
+  sweep_cells<STEPS<tf32, M, N>>(a, [&](const paired_frag<M, K>& left, int cell, int k) {
+    BB_UNROLL
+    for (int j = 0; j < N / 8; ++j) {
+      const float2 y = *reinterpret_cast<const float2*>(b.base + further(from, k) + j * 8 * b.ROW_BYTES);
+      multiply_pair(acc, j, left, cell, y.x, y.y);
+    }
+  });
 }
 // Rows 0, 2, 5, 7 of b have their places in different banks, and so have 1, 3, 4, 6; in order they have not. So
 // lanes of the right half of a quad take their two elements along k the other way around, of a as well.
@@ -215,25 +221,25 @@ template <int M, int N, int K, int R, int C>
 BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const paired_frag<M, K>& a, shared_tile<tf32, R, C> b, int b_col) {
   static_assert(K <= R, "a right operand has at least as many rows as the left one has columns");
   const int place = lane_id() % 4, turned = place / 2, col = b_col + lane_id() / 4;
-  paired_frag<M, K> left;
-  BB_UNROLL
-  for (int i = 0; i < M / 16; ++i) BB_UNROLL
-  for (int k = 0; k < K / 8; ++k) BB_UNROLL
-  for (int q = 0; q < 4; ++q) left.at[i][k][q] = turned ? a.at[i][k][q ^ 2] : a.at[i][k][q];
   const int rows[2] = {2 * place + turned, 2 * place + 1 - turned};
   const int from[2] = {b.offset(rows[0], col / 4) + col % 4 * 4, b.offset(rows[1], col / 4) + col % 4 * 4};
-  BB_UNROLL
-  for (int k = 0; k < K / 8; ++k) BB_UNROLL
-  for (int j = 0; j < N / 8; ++j) {
-    float y[2];
+  sweep_cells<STEPS<tf32, M, N>>(a, [&](const paired_frag<M, K>& left, int cell, int k) {
+    paired_frag<M, 8> step;
     BB_UNROLL
-    for (int h = 0; h < 2; ++h) {
-      const int at = N % 32 == 0 || (N & (N - 1)) == 0 ? further(from[h], j)
-                                                       : b.offset(rows[h], col / 4 + 2 * j) + col % 4 * 4;
-      y[h] = *reinterpret_cast<const float*>(b.base + at + k * 8 * b.ROW_BYTES);
+    for (int i = 0; i < M / 16; ++i) BB_UNROLL
+    for (int q = 0; q < 4; ++q) step.at[i][0][q] = turned ? left.at[i][cell][q ^ 2] : left.at[i][cell][q];
+    BB_UNROLL
+    for (int j = 0; j < N / 8; ++j) {
+      float y[2];
+      BB_UNROLL
+      for (int h = 0; h < 2; ++h) {
+        const int at = N % 32 == 0 || (N & (N - 1)) == 0 ? further(from[h], j)
+                                                         : b.offset(rows[h], col / 4 + 2 * j) + col % 4 * 4;
+        y[h] = *reinterpret_cast<const float*>(b.base + at + k * 8 * b.ROW_BYTES);
+      }
+      multiply_pair(acc, j, step, 0, y[0], y[1]);
     }
-    multiply_pair(acc, j, left, k, y[0], y[1]);
-  }
+  });
 }
 
 }  // namespace bb

@@ -100,30 +100,10 @@ BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<float, RA, K> a, int
 }
 
 // --------------------------------------------------------------------------------------------- a in registers
-// f(cell, k) for each cell of 8 columns of a, where cell k of the operand is cell `cell` of what f's first argument
-// holds by then. Registers have no index, so a is moved to the left after some cells: as many as make about 1,024
-// fmaf a lane with N columns.
-template <int N, int M, int K, class F>
-BB_DEVICE void sweep_cells(acc_tile<M, K> a, F f) {
-  constexpr int ALL = K / 8;
-  constexpr int CELLS = ALL % 8 == 0 && 8 * M * N <= 4096   ? 8
-                        : ALL % 4 == 0 && 4 * M * N <= 4096 ? 4
-                        : ALL % 2 == 0 && 2 * M * N <= 4096 ? 2
-                                                            : 1;
-  BB_UNROLL_BY(1)
-  for (int k = 0; k < ALL; k += CELLS) {
-    BB_UNROLL
-    for (int cell = 0; cell < CELLS; ++cell) f(a, cell, k + cell);
-    BB_UNROLL
-    for (int i = 0; i < M / 16; ++i) BB_UNROLL
-    for (int j = 0; j + CELLS < ALL; ++j) BB_UNROLL
-    for (int e = 0; e < 4; ++e) a.at[i][j][e] = a.at[i][j + CELLS][e];
-  }
-}
 template <int M, int N, int RB, int K, int C>
 BB_DEVICE void contract(acc_tile<M, N>& acc, const acc_tile<M, K>& a, shared_tile<float, RB, C> b, int b_row) {
   static_assert(K <= C, "the rows of a right operand are at least as long as those of the left one");
-  sweep_cells<N>(a, [&](const acc_tile<M, K>& left, int cell, int k) {
+  sweep_cells<4096 / (M * N)>(a, [&](const acc_tile<M, K>& left, int cell, int k) {
     BB_UNROLL
     for (int half = 0; half < 2; ++half)
       multiply_quads(acc, broadcast_quads(left, cell, half), b, b_row, 2 * k + half);
@@ -132,7 +112,7 @@ BB_DEVICE void contract(acc_tile<M, N>& acc, const acc_tile<M, K>& a, shared_til
 template <int M, int N, int K, int R, int C>
 BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const acc_tile<M, K>& a, shared_tile<float, R, C> b, int b_col) {
   static_assert(K <= R, "a right operand has at least as many rows as the left one has columns");
-  sweep_cells<N>(a, [&](const acc_tile<M, K>& left, int cell, int k) {
+  sweep_cells<4096 / (M * N)>(a, [&](const acc_tile<M, K>& left, int cell, int k) {
     BB_UNROLL
     for (int half = 0; half < 2; ++half)
       multiply_quads_kn(acc, broadcast_quads(left, cell, half), b, b_col, k, half);

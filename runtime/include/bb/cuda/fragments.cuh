@@ -187,6 +187,24 @@ BB_DEVICE auto to_operand(const acc_tile<R, C>& x) {
   }
 }
 
+// f(a, cell, k) for each cell of 8 columns of a left operand: cell k of the operand is `cell` of the a that f gets.
+// Registers have no index, so what is left of a moves to the front after up to MOST cells, in a loop that the
+// compiler keeps: unrolled, it would be long, and all that it reads would be under way at the same time.
+template <int MOST, template <int, int> class A, int M, int K, class F>
+BB_DEVICE void sweep_cells(A<M, K> a, F f) {
+  constexpr int ALL = K / 8;
+  constexpr int CELLS = MOST >= 8 && ALL % 8 == 0 ? 8 : MOST >= 4 && ALL % 4 == 0 ? 4 : MOST >= 2 && ALL % 2 == 0 ? 2 : 1;
+  BB_UNROLL_BY(1)
+  for (int k = 0; k < ALL; k += CELLS) {
+    BB_UNROLL
+    for (int cell = 0; cell < CELLS; ++cell) f(a, cell, k + cell);
+    BB_UNROLL
+    for (int i = 0; i < M / 16; ++i) BB_UNROLL
+    for (int j = 0; j + CELLS < ALL; ++j) BB_UNROLL
+    for (int e = 0; e < 4; ++e) a.at[i][j][e] = a.at[i][j + CELLS][e];
+  }
+}
+
 // a = f(a, row, k), element by element: a step's or a whole left operand's; row and k count from its corner.
 template <class T, int R, int K, class F>
 BB_DEVICE void map_operand(a_frag<T, R, K>& a, F f) {

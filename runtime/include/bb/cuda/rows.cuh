@@ -21,16 +21,6 @@ struct row_threads {
   static BB_DEVICE bool speaks() { return threadIdx.x % PER_ROW == 0; }
 };
 
-// What a thread's part of a row is turned by: lanes that share rows begin at other chunks, so that eight of them
-// always meet all banks.
-template <int THREADS, class T, int R, int C>
-BB_DEVICE int chunk_turn(shared_tile<T, R, C>) {
-  using tile_type = shared_tile<T, R, C>;
-  constexpr int PER_ROW = row_threads<THREADS, R>::PER_ROW, MINE = tile_type::CHUNKS / PER_ROW;
-  if constexpr (PER_ROW == 1 || PER_ROW > 8 || MINE < 2) return 0;
-  else return tile_type::swizzle(threadIdx.x % PER_ROW * (8 / PER_ROW)) & (MINE - 1);
-}
-
 // f(value) for each element of this thread's part of a row, columns below `cols` only.
 template <int THREADS, class T, int R, int C, class F>
 BB_DEVICE void for_my_row(shared_tile<T, R, C> tile, int cols, F f) {
@@ -39,12 +29,11 @@ BB_DEVICE void for_my_row(shared_tile<T, R, C> tile, int cols, F f) {
                 MINE = (tile_type::CHUNKS + PER_ROW - 1) / PER_ROW;
   const int row = row_threads<THREADS, R>::row(), first = threadIdx.x % PER_ROW * MINE;
   if (PER_ROW > tile_type::CHUNKS && first >= tile_type::CHUNKS) return;  // more threads than chunks
-  const int turn = chunk_turn<THREADS>(tile);
   BB_UNROLL
   for (int m = 0; m < MINE; ++m) {
-    const int at = first + (m ^ turn), col = at * tile_type::PER_CHUNK;
+    const int col = (first + m) * tile_type::PER_CHUNK;
     if constexpr (sizeof(typename element<T>::stored) == 2) {
-      const uint4 chunk = *reinterpret_cast<const uint4*>(tile.chunk(row, at));
+      const uint4 chunk = *reinterpret_cast<const uint4*>(tile.chunk(row, first + m));
       const unsigned pairs[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
       BB_UNROLL
       for (int q = 0; q < 4; ++q) {
@@ -54,7 +43,7 @@ BB_DEVICE void for_my_row(shared_tile<T, R, C> tile, int cols, F f) {
         if (col + 2 * q + 1 < cols) f(high);
       }
     } else {
-      const float4 chunk = *reinterpret_cast<const float4*>(tile.chunk(row, at));
+      const float4 chunk = *reinterpret_cast<const float4*>(tile.chunk(row, first + m));
       const float values[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
       BB_UNROLL
       for (int q = 0; q < 4; ++q)
@@ -94,14 +83,15 @@ BB_DEVICE void store_chunk(shared_tile<T, R, C> tile, int row, int chunk, const 
 // f(chunk) for each chunk of this thread's part of its row, row_threads<THREADS, R>::row(). Other tiles of as
 // many rows are dealt in the same way, so that f may go over several at once, and write to them.
 template <int THREADS, class T, int R, int C, class F>
-BB_DEVICE void for_my_chunks(shared_tile<T, R, C> tile, F f) {
+BB_DEVICE void for_my_chunks(shared_tile<T, R, C>, F f) {
   constexpr int CHUNKS = shared_tile<T, R, C>::CHUNKS, PER_ROW = row_threads<THREADS, R>::PER_ROW,
                 MINE = (CHUNKS + PER_ROW - 1) / PER_ROW;
-  const int first = threadIdx.x % PER_ROW * MINE;
+  const int part = threadIdx.x % PER_ROW, first = part * MINE;
   if (PER_ROW > CHUNKS && first >= CHUNKS) return;  // more threads than chunks
-  const int turn = chunk_turn<THREADS>(tile);
+  // The threads of a row begin at chunks in other banks, both of the tile and of vectors over its columns.
+  const int turn = MINE >= 4 ? 5 * part : MINE == 2 ? 2 * part / PER_ROW : 0;
   BB_UNROLL
-  for (int m = 0; m < MINE; ++m) f(first + (m ^ turn));
+  for (int m = 0; m < MINE; ++m) f(first + (m + turn) % MINE);
 }
 // element = f(element, row, column) for all of the tile, by THREADS threads; barriers before and after are
 // the caller's.
