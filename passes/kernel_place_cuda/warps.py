@@ -30,7 +30,8 @@ from .options import (
     integer,
     padded,
 )
-from .rows import RowPlan, contiguous_axis, length_of
+from .reload import load_again
+from .rows import RowPlan, contiguous_axis, length_of, row_plan
 from .vectors import fetch_vectors
 
 ALIGNMENT = 128
@@ -65,6 +66,10 @@ def place_by_warps(
     dims = block.parse_dims(function.attributes[block.DIMS])
     width = held_at_once(parallel, plan, dims)
     lengths = [padded(length_of(dims, name) or 0) for name in plan.rows]
+    if width > 2 * MOST_REGISTERS and load_again(plan):
+        renewed = row_plan(parallel, dims)
+        assert renewed is not None
+        plan, width = renewed, held_at_once(parallel, renewed, dims)
     if width > 2 * MOST_REGISTERS or max(lengths) > MOST_ROWS:
         return False
     warps = max(max(lengths) // (32 if width <= MOST_REGISTERS else 16), 1)

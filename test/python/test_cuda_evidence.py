@@ -78,6 +78,17 @@ def test_where_kernels_move_something_else():
     assert lines == ["bias: 20,736 bytes in place of 288: each block of threads, or each warp, for itself"]
 
 
+def test_what_does_not_fit_into_registers_is_loaded_again():
+    """The residual of a decoder layer is read before the attention, and once more behind it."""
+    compiled = library(odd_text("decoder_layer", "f16", "past_block"))
+    (function,) = compiled.kernels
+    (parallel,) = function.body.block.ops
+    assert parallel.attributes["warps"].value.data == 8
+    (moves,) = moves_of_module(compiled.module)
+    (x,) = (each for each in moves.arrays if each.name == "x")
+    assert str(x.read) == "4·B·K·N + 4·K·M"
+
+
 def test_extents_of_a_call():
     """Formulas hold for extents that only a call knows."""
     text = text_of("softmax", "f32").replace("150x", "?x")
@@ -160,9 +171,10 @@ def test_every_example(example: str, type: str, tier: str):
 def test_every_example_at_odd_extents(example: str, type: str, which: str):
     text = odd_text(example, type, which)
     function = next(iter(bb.parse(text).ops))
-    # The whole decoder layer is one kernel then, of whose tiles registers hold too few.
     outcome = run(text, type, function.sym_name.data)
-    assert complaints(outcome, type, general=example == "decoder_layer") == []
+    # At small extents the decoder layer is one kernel, which computes a right operand itself.
+    general = (example, which) == ("decoder_layer", "primes")
+    assert complaints(outcome, type, general=general) == []
 
 
 @pytest.mark.emulator_full
@@ -220,4 +232,6 @@ def test_kernels_for_parts_of_arrays_spill_nothing(arch: str):
 @pytest.mark.parametrize("example", EVERY)
 def test_every_example_at_odd_extents_spills_nothing(example: str):
     for type in ("f32", "f16", "bf16"):
-        assert spilled(library(odd_text(example, type, "past_block")), "sm_80") == {}
+        found = spilled(library(odd_text(example, type, "past_block")), "sm_80")
+        # Nearly all of the decoder layer is in registers: 336 columns of rows at a time.
+        assert found == {} or (example == "decoder_layer" and max(max(found.values())) <= 64)
