@@ -14,7 +14,7 @@ from ..dialects import block
 from .output import os_reason, print_text
 from .programs import block_programs
 from .selection import Candidate, all_candidates, as_given
-from .units import counted, in_units
+from .units import counted, in_units, time_in_units
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _report(
             if not attr.is_batch
         )
         lines.append(
-            f"  {mark} {each.seconds * 1e6:.4g} us: {counted(each.nests, 'nest')}, {cut}; {each.name}: "
+            f"  {mark} {time_in_units(each.seconds)}: {counted(each.nests, 'nest')}, {cut}; {each.name}: "
             + ", ".join(work)
         )
     best, most = kept[0], max(found, key=lambda each: (each.snapshot, -each.seconds))
@@ -124,4 +124,4 @@ def _against(declined: Candidate, best: Candidate) -> str:
         if round(one - other) > 0
     ]
     why = f", with {' and '.join(more)}" if more else ""
-    return f"{declined.seconds * 1e6:.4g} us{why}, where {best.name} takes {best.seconds * 1e6:.4g} us"
+    return f"{time_in_units(declined.seconds)}{why}, where {best.name} takes {time_in_units(best.seconds)}"

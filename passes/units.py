@@ -26,6 +26,11 @@ def in_units(number: int, unit: str) -> str:
     return f"{_scaled(number, power)} {_PREFIXES[power]}{unit}"
 
 
+def time_in_units(seconds: float) -> str:
+    """`142.1 us`, `83.01 ms`: four significant digits, and microseconds below ten milliseconds."""
+    return f"{seconds * 1e6:.4g} us" if seconds < 9.9995e-3 else f"{seconds * 1e3:.4g} ms"
+
+
 def change_in_units(before: int, after: int, unit: str) -> str:
     """`2.78 -> 2.65 MB`; one number where nothing that is shown changes."""
     first, second = in_units(before, unit), in_units(after, unit)

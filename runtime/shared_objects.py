@@ -13,14 +13,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from ..lowering.source_text import comment_text, mangle, without_locations
 from .builds import Build, NativeSource, include_directory, native_directory, text_of
 from .cached_compilation import cached_file, compile_cache, file_digest, run_compiler
 from .compile_cache import CompileCache, digest_of
 from .compile_errors import HostCompilerError, compilation_error
-from .compile_progress import Progress, Ticker, ticking
+from .compile_progress import Progress, Stopped, Ticker, ticking
 from .host_compiler import HostCompiler, find_compiler
 from .precompiled_headers import HEADERS, PrecompiledHeaders
 from .threads import thread_count
@@ -34,6 +36,7 @@ __all__ = [
     "native_object",
 ]
 
+_T = TypeVar("_T")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -189,13 +192,24 @@ def _native_objects(
 ) -> list[Path]:
     """The object files for the sources, compiled side by side with something else."""
     label, ticker.label = ticker.label, "compiling the micro-kernels, once for this machine"
+
+    def guarded(job: Callable[[], _T]) -> _T:
+        ticker.tick()
+        try:
+            return job()
+        except BaseException:
+            ticker.stop()  # the others end, and none begins
+            raise
+
     with ThreadPoolExecutor(max(1, min(len(sources) + 1, thread_count()))) as pool:
         try:
-            other = [] if beside is None else [pool.submit(beside)]
-            futures = [pool.submit(_native_object, source, build, cache, ticker) for source in sources]
+            other = [] if beside is None else [pool.submit(guarded, beside)]
+            jobs = [partial(_native_object, source, build, cache, ticker) for source in sources]
+            futures = [pool.submit(guarded, job) for job in jobs]
             ended, _ = wait([*other, *futures], return_when=FIRST_EXCEPTION)
-            for future in ended:
-                future.result()  # raises what went wrong
+            errors = [error for future in ended if (error := future.exception()) is not None]
+            for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
+                raise error
             return [future.result() for future in futures]
         except BaseException:
             ticker.stop()  # leaving the pool waits for its threads

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import ModuleOp
 
 from .array_memory import ArrayMemory, HostMemory
-from .cuda_library import CudaLibrary
 from .interpreter import InputError
 from .kernel_library import KernelLibrary
 from .lowered_program import CompileOptions
+
+if TYPE_CHECKING:
+    from .cuda_library import CudaLibrary
 
 COMPILED = ("cpu", "cuda", "emulator")
 """The targets that programs are compiled for."""

@@ -67,14 +67,14 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
   idx k = t.pairs - last;
   for (; k >= 4; k -= 4) {
     if constexpr (MR > 2) {
-      if (asked(rows)) {  // thinly: see multiply()
+      if (asked(ak) == 4) {  // thinly: see multiply()
         const char* line = next + (k >> 2 & 3) * am;
         prefetch<2>(line);
         if constexpr (MR > 4) prefetch<2>(line + 4 * am);
+        next += 16;
       } else {  // groups of rows lie in order: these steps of the next tile
-        prefetch<2>(next), prefetch<2>(next + 2 * ak);
+        BB_UNROLL for (int u = 0; u < 2; u++) prefetch<2>(next), next = opaque(next + 2 * ak);
       }
-      next += 4 * ak;
     }
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }

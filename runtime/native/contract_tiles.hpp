@@ -52,8 +52,8 @@ BB_INLINE X opaque(X x) {
   return x;
 }
 
-// A truth that the optimiser takes for another one each time: it would make a second copy of the loop that asks for it.
-BB_INLINE bool asked(bool x) {
+// A number that the optimiser takes for another one each time: of a loop that asks for it, it would make two.
+BB_INLINE idx asked(idx x) {
   asm volatile("" : "+r"(x));
   return x;
 }
@@ -96,17 +96,17 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
   idx k = t.K - last;
   for (; k >= 4; k -= 4) {
     if constexpr (MR > 2) {
-      if (asked(rows)) {
+      if (asked(ak) == (idx)sizeof(T)) {  // by rows; or by columns with rows next to each other, which is as well
         // A cache line holds 16 steps of a row: every 4 steps two of up to 8 rows are prefetched. Thinly:
         // a burst stalls the loads.
         const char* line = next + (k >> 2 & 3) * am;
         prefetch<2>(line);
         if constexpr (MR > 4) prefetch<2>(line + 4 * am);
+        next += 4 * sizeof(T);
       } else {
         // In groups of rows (or where all columns of A lie in one line) these steps of the next tile.
-        BB_UNROLL for (int u = 0; u < 4; u++) prefetch<2>(next + u * ak);
+        BB_UNROLL for (int u = 0; u < 4; u++) prefetch<2>(next), next = opaque(next + ak);
       }
-      next += 4 * ak;
     }
     BB_UNROLL for (int u = 0; u < 4; u++) step();
   }

@@ -99,7 +99,7 @@ def _record(outcome: Outcome, key: str, module: ModuleOp, threads: int) -> Recor
     function = select_function(module, None)
 
     def seconds(of: Measured | None) -> float | None:
-        return None if of is None else of.median
+        return None if of is None else of.time
 
     return Record(
         key=key,
@@ -109,7 +109,7 @@ def _record(outcome: Outcome, key: str, module: ModuleOp, threads: int) -> Recor
         version=package_version(),
         threads=threads,
         choice=outcome.best.way.choice,
-        seconds=outcome.best.median,
+        seconds=outcome.best.time,
         default_seconds=seconds(outcome.of(DEFAULT)),
         unfused_seconds=seconds(outcome.of(UNFUSED)),
         measured=len(outcome.measured),

@@ -392,7 +392,6 @@ def test_cache_that_cannot_be_used_is_a_warning(
     blocked = tmp_path / "blocked"
     blocked.write_text("")
     monkeypatch.setenv("BB_CACHE_DIR", str(blocked))
-    monkeypatch.setattr("bb.runtime.kernel_library.native_directory", lambda: tmp_path)
     done = bb_run(scale, "--target", "cpu", "--random", 0, "--extent", "x.0=5")
     assert done.status == 0
     assert done.errors.startswith(f"bb-run: warning: the cache directory {blocked} cannot be made")

@@ -189,7 +189,6 @@ def test_a_source_that_does_not_compile_is_kept(
     monkeypatch.setattr(
         HostCompiler, "compile_flags", lambda self, sanitize=(): (*flags(self, sanitize), "-DNn=+")
     )
-    monkeypatch.setattr("bb.runtime.kernel_library.native_directory", lambda: tmp_path)
     program = tmp_path / "softmax.mlir"
     program.write_text(SOFTMAX)
     assert bb_run([str(program), "--target", "cpu", "--random", "0"]) == 1

@@ -7,9 +7,9 @@
 // sin and cos
 // lose accuracy. With gcc 12, -Wall needs -Wno-maybe-uninitialized -Wno-uninitialized (its own AVX-512
 // headers).
-// The objects of runtime/native/contract_*.cpp are linked into every kernel's library.
-// They take 3 to 5 s
-// of compilation each, once per machine and compiler; a kernel that includes this header takes about 1 s.
+// The objects of runtime/native/contract_*.cpp that a kernel calls are linked into its library. Their parts
+// (runtime/native/parts.hpp) take 1 to 2 s of compilation each, once per machine and compiler; a kernel that includes
+// this header takes about as long.
 #pragma once
 #include "contract.hpp"
 #include "contract_bf16.hpp"
