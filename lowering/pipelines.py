@@ -176,6 +176,12 @@ def _kernel_in_place() -> type[ModulePass]:
     return KernelInPlacePass
 
 
+def _kernel_split_loops() -> type[ModulePass]:
+    from ..passes.kernel_split_loops import KernelSplitLoopsPass
+
+    return KernelSplitLoopsPass
+
+
 def _kernel_place_cuda() -> type[ModulePass]:
     from ..passes.kernel_place_cuda import KernelPlaceCudaPass
 
@@ -208,6 +214,7 @@ ALL_PASSES: dict[str, PassFactory] = {
     "kernel-in-place": _kernel_in_place,
     "kernel-place-cuda": _kernel_place_cuda,
     "kernel-traffic": _kernel_traffic,
+    "kernel-split-loops": _kernel_split_loops,
 }
 """Every known pass; a factory imports its pass's module when called."""
 
@@ -220,7 +227,7 @@ PIPELINES: dict[str, str] = {
     "cuda": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,"
     "block-shapes{device=gpu},"
     "block-fuse{snapshot=same-work},block-stabilize,block-fuse-elementwise,block-to-kernel{lanes=cols},"
-    "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-place-cuda",
+    "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-split-loops,kernel-place-cuda",
 }
 """The default pipelines, from arrays to kernels: one for each target, and what fusion is compared with."""
 

@@ -1,0 +1,66 @@
+"""Long loops in parts on a GPU (`kernel-split-loops`): right results, which no schedule changes."""
+
+from __future__ import annotations
+
+import bb
+import numpy as np
+import pytest
+from bb.runtime.lowered_program import CudaOptions
+from cuda_evidence import run
+
+
+def decode(heads: int, queries: int, keys: int, width: int, type: str) -> str:
+    q, k = (f"tensor<{heads}x{rows}x{width}x{type}>" for rows in (queries, keys))
+    return f"""
+func.func @decode(%q: {q}, %k: {k}, %v: {k}) -> {q} {{
+  %out = array.attention %q, %k, %v : {q}, {k}, {k} -> {q}
+  func.return %out : {q}
+}}"""
+
+
+def product(rows: int, depth: int, columns: int, type: str) -> str:
+    x, w, y = (f"tensor<{a}x{b}x{type}>" for a, b in ((rows, depth), (depth, columns), (rows, columns)))
+    return f"""
+func.func @product(%x: {x}, %w: {w}) -> {y} {{
+  %y = array.matmul %x, %w : {x}, {w} -> {y}
+  func.return %y : {y}
+}}"""
+
+
+def test_attention_of_one_query_goes_to_many_blocks():
+    outcome = run(decode(2, 1, 1024, 32, "bf16"), "bf16")
+    assert outcome.within, outcome.error
+    assert [report.kernel for report in outcome.reports] == ["bbk_decode_kernel1_parts", "bbk_decode_kernel1"]
+    assert outcome.mma > 0
+    assert outcome.conflicts <= 1.1
+    # The keys and the values are read once, whatever the number of parts.
+    parts = outcome.reports[0]
+    for name in ("k", "v"):
+        assert parts.buffer(name).bytes_read == 2 * 1024 * 32 * 2
+    arrays = bb.random_inputs(bb.parse(decode(2, 1, 1024, 32, "bf16")), 0)
+    results = [
+        bb.compile(
+            decode(2, 1, 1024, 32, "bf16"), target="emulator", cuda=CudaOptions(check=True, seed=seed)
+        )(*arrays)
+        for seed in (1, 2)
+    ]
+    assert np.array_equal(*results)
+
+
+@pytest.mark.emulator_full
+@pytest.mark.parametrize("tier", ["source", "ptx"])
+@pytest.mark.parametrize(
+    ("text", "type"),
+    [
+        (decode(2, 1, 2048, 64, "bf16"), "bf16"),
+        (decode(1, 3, 1024, 32, "f16"), "f16"),
+        (decode(1, 1, 512, 16, "f32"), "f32"),
+        (product(8, 4096, 32, "bf16"), "bf16"),
+        (product(3, 1024, 40, "f32"), "f32"),
+    ],
+)
+def test_loops_in_parts(text: str, type: str, tier: str):
+    outcome = run(text, type, tier=tier)
+    assert outcome.within, outcome.error
+    assert len(outcome.reports) == 2
+    assert type == "f32" or outcome.conflicts <= 1.1
