@@ -69,8 +69,7 @@ def _pairs_are_fast(compiler: HostCompiler) -> bool:
     """Whether products of pairs of bf16 are known to be fast, as `runtime/native/processor.hpp` says: then
     what multiplies them needs no other way.
     """
-    identity = dict(line.partition(": ")[::2] for line in cpu_identity().splitlines())
-    is_amd = identity.get("vendor_id") == "AuthenticAMD"
-    return (
-        is_amd and "avx512_bf16" in identity.get("flags", "").split() and "-march=native" in compiler.optional
-    )
+    lines = cpu_identity().splitlines()
+    flags = next((line for line in lines if line.startswith("flags: ")), "").split()
+    is_amd = "vendor_id: AuthenticAMD" in lines
+    return is_amd and "avx512_bf16" in flags and "-march=native" in compiler.optional

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..lowering.source_text import comment_text, mangle, without_locations
 from .builds import Build, NativeSource, include_directory, native_directory, text_of
@@ -206,7 +206,8 @@ def _native_objects(
             other = [] if beside is None else [pool.submit(guarded, beside)]
             jobs = [partial(_native_object, source, build, cache, ticker) for source in sources]
             futures = [pool.submit(guarded, job) for job in jobs]
-            ended, _ = wait([*other, *futures], return_when=FIRST_EXCEPTION)
+            all_jobs: list[Future[Any]] = [*other, *futures]
+            ended, _ = wait(all_jobs, return_when=FIRST_EXCEPTION)
             errors = [error for future in ended if (error := future.exception()) is not None]
             for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
                 raise error
