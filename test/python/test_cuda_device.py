@@ -85,7 +85,7 @@ def test_views_on_the_device(monkeypatch: pytest.MonkeyPatch):
     ("cupy", "message"),
     [
         (FakeCupy(shared=1024), "of shared memory, the GPU has 1.0 KiB for a block: kernel-place-cuda"),
-        (FakeCupy(registers=1024), "registers for a block of 128 threads, the GPU has 65536"),
+        (FakeCupy(registers=4096), r"registers for a block of \d+ threads, the GPU has 65536"),
     ],
 )
 def test_too_little_of_something(cupy: FakeCupy, message: str, monkeypatch: pytest.MonkeyPatch):
