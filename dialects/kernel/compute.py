@@ -317,20 +317,16 @@ class ContractOp(IRDLOperation):
         if self.multiply is None:
             return
         if not isinstance(self.multiply, BFloat16Type | Float16Type | FloatTF32Type):
-            raise VerifyException(
-                f"kernel.contract: expected bf16, f16 or tf32 as the type to multiply in, got {self.multiply}"
-            )
+            wanted = "bf16, f16 or tf32 as the type to multiply in"
+            raise VerifyException(f"kernel.contract: expected {wanted}, got {self.multiply}")
         acc, a, b = _tile(self, self.accumulator), _item(self, self.lhs), _item(self, self.rhs)
         for item in (a, b):
-            if isinstance(self.multiply, FloatTF32Type) and item.element_type != f32:
-                raise VerifyException(
-                    f"kernel.contract: operands that are multiplied in tf32 must be of f32, got {item}"
+            in_tf32 = isinstance(self.multiply, FloatTF32Type)
+            if item.element_type not in ((f32,) if in_tf32 else (self.multiply, f32)):
+                wanted = (
+                    f"multiplied in {self.multiply} must be of {'f32' if in_tf32 else 'that type or of f32'}"
                 )
-            if item.element_type not in (self.multiply, f32):
-                raise VerifyException(
-                    f"kernel.contract: operands that are multiplied in {self.multiply} must be of that type "
-                    f"or of f32, got {item}"
-                )
+                raise VerifyException(f"kernel.contract: operands that are {wanted}, got {item}")
         if acc.element_type != f32:
             raise VerifyException(
                 f"kernel.contract: sums of products in {self.multiply} must be in f32, got {acc}"
