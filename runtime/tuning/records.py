@@ -25,7 +25,7 @@ class Record:
 
     `key` is the hash of what it holds for: the text of the program with its shapes and types, the machine,
     its threads, and our version. `program`, `arguments`, `machine` and `version` say that to people.
-    `seconds` is the median of a call of the choice, `default_seconds` and `unfused_seconds` that of the
+    `seconds` is what a call of the choice takes, `default_seconds` and `unfused_seconds` that of the
     default pipeline and of the program without fusion; None where that was not measured. `measured` is how
     many ways were compared, `at` when, in seconds since 1970.
     """
