@@ -27,9 +27,10 @@ from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padde
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window, dims_of, tile_type
-from .scalars import expression, number, storage_type, value_type
+from .scalars import number, storage_type, value_type
 from .staging import Staged, is_fetched_ahead
 from .statements import Tile
+from .sweep_body import computed
 
 _LANE = {Output.Sum: "{total} + {value}", Output.Max: "bb::max({total}, {value})"}
 _LANE[Output.Min] = "bb::min({total}, {value})"
@@ -491,29 +492,17 @@ class FragmentSweep:
                     text = f"{text} != 0.0f"
                 lines.append(f"const {value_type(argument.type)} {name} = {text};")
                 self._values[argument] = name
-        for op in self.op.body.block.ops:
-            if op is self.op.yield_op:
-                break
-            if not op.results or not op.results[0].uses:
-                continue
-            result = op.results[0]
-            if isinstance(op, arith.TruncFOp) and self._is_rounded_later(op):
-                self._values[result] = self._values[op.operands[0]]
-                continue
-            if isinstance(op, arith.ConstantOp):
-                self._values[result] = expression(op, ())
-                continue
-            if isinstance(op, kernel.QuantityOp):
-                value = self._quantity(op)
-            else:
-                value = expression(
-                    op, [self._values[operand] for operand in op.operands], fast=self._all.fast
-                )
-            if op in masks and edge == "edge.value":
-                value = f"!edge.value || {value}"
-            name = self._all.names.claim(result.name_hint or "t")
-            lines.append(f"const {value_type(result.type)} {name} = {value};")
-            self._values[result] = name
+        lines += computed(
+            self.op,
+            self._values,
+            self._all.names,
+            self._quantity,
+            fast=self._all.fast,
+            is_rounded_later=self._is_rounded_later,
+            changed=lambda op, text: (
+                f"!edge.value || {text}" if op in masks and edge == "edge.value" else text
+            ),
+        )
         for index, kind in enumerate(self.op.output_kinds):
             value = self._values[self.op.yield_op.arguments[index]]
             if not is_float(self.op.yield_op.arguments[index].type):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -16,7 +15,8 @@ from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from ..emit_cpp.names import Names
 from .geometry import Dim, Window, tile_type
-from .scalars import element_bytes, expression, number, storage_type, value_type
+from .scalars import element_bytes, number, storage_type, value_type
+from .sweep_body import computed
 
 _REDUCED = {
     Output.Sum: "{total} + {value}",
@@ -151,22 +151,7 @@ class RowPieces:
                 name = self.names.claim(argument.name_hint or value.name_hint)
                 body.append(f"const float {name} = {own}{'[s]' if self._is_piece(value) else ''};")
                 values[argument] = name
-        for inner in op.body.block.ops:
-            if inner is op.yield_op:
-                break
-            if not inner.results or not inner.results[0].uses:
-                continue
-            result = inner.results[0]
-            if isinstance(inner, arith.ConstantOp):
-                values[result] = expression(inner, ())
-                continue
-            if isinstance(inner, kernel.QuantityOp):
-                text = self._quantity(op, inner)
-            else:
-                text = expression(inner, [values[each] for each in inner.operands], fast=self.fast)
-            name = self.names.claim(result.name_hint or "t")
-            body.append(f"const {value_type(result.type)} {name} = {text};")
-            values[result] = name
+        body += computed(op, values, self.names, lambda inner: self._quantity(op, inner), fast=self.fast)
         return self._outputs(op, body, values)
 
     def _outputs(self, op: kernel.SweepOp, body: list[str], values: Mapping[SSAValue, str]) -> list[str]:

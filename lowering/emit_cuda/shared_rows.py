@@ -19,7 +19,8 @@ from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from .fragments import Fragments
 from .geometry import tile_type
-from .scalars import expression, number, storage_type, value_type
+from .scalars import number, storage_type, value_type
+from .sweep_body import computed
 
 _REDUCED = {Output.Sum: "{total} + {value}", Output.Max: "bb::max_nan({total}, {value})"}
 _REDUCED[Output.Min] = "bb::min_nan({total}, {value})"
@@ -170,28 +171,14 @@ class SharedRowSweep:
         return always or bool(self.op.outputs)
 
     def _computed(self) -> list[str]:
-        lines: list[str] = []
-        for op in self.op.body.block.ops:
-            if op is self.op.yield_op:
-                break
-            if not op.results or not op.results[0].uses:
-                continue
-            result = op.results[0]
-            if isinstance(op, arith.TruncFOp) and self._is_rounded_later(op):
-                self._values[result] = self._values[op.operands[0]]
-                continue
-            if isinstance(op, arith.ConstantOp):
-                self._values[result] = expression(op, ())
-                continue
-            if isinstance(op, kernel.QuantityOp):
-                value = self._quantity(op)
-            else:
-                value = expression(
-                    op, [self._values[operand] for operand in op.operands], fast=self._all.fast
-                )
-            name = self._values[result] = self._all.names.claim(result.name_hint or "t")
-            lines.append(f"const {value_type(result.type)} {name} = {value};")
-        return lines
+        return computed(
+            self.op,
+            self._values,
+            self._all.names,
+            self._quantity,
+            fast=self._all.fast,
+            is_rounded_later=self._is_rounded_later,
+        )
 
     def _is_rounded_later(self, op: arith.TruncFOp) -> bool:
         """Whether a rounded value only goes to tiles of its type."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, tf32
 from xdsl.ir import Operation, SSAValue
 
@@ -16,7 +15,8 @@ from ...dialects.scalar import is_float
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window, dims_of, tile_type
-from .scalars import expression, number, storage_type, value_type
+from .scalars import number, storage_type, value_type
+from .sweep_body import computed
 
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 _REDUCED = {
@@ -237,7 +237,7 @@ class _Sweep:
         """The statement."""
         op = self.op
         reductions = [index for index, kind in enumerate(op.output_kinds) if kind is not Output.Each]
-        body = [*self._loads(), *self._body()]
+        body = [*self._loads(), *computed(self.op, self._values, self._all.names, self._quantity)]
         comment = self._comment()
         rows, cols = self._all._extents(op.dims)  # pyright: ignore[reportPrivateUsage]
         if not reductions:
@@ -332,25 +332,6 @@ class _Sweep:
                 name = self._values[argument] = self._all.names.claim(argument.name_hint or tile.name_hint)
                 value = f"bb::scalar::value({self._all.tiles[tile].element(*self._at(tile))})"
                 lines.append(f"const {value_type(argument.type)} {name} = {value};")
-        return lines
-
-    def _body(self) -> list[str]:
-        lines: list[str] = []
-        for op in self.op.body.block.ops:
-            if op is self.op.yield_op:
-                break
-            if not op.results or not op.results[0].uses:
-                continue
-            result = op.results[0]
-            if isinstance(op, arith.ConstantOp):
-                self._values[result] = expression(op, ())
-                continue
-            if isinstance(op, kernel.QuantityOp):
-                value = self._quantity(op)
-            else:
-                value = expression(op, [self._values[operand] for operand in op.operands])
-            name = self._values[result] = self._all.names.claim(result.name_hint or "t")
-            lines.append(f"const {value_type(result.type)} {name} = {value};")
         return lines
 
     def _quantity(self, op: kernel.QuantityOp) -> str:
