@@ -52,7 +52,7 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
     std::memcpy(&two, at, 4);
     return (__m512bh)_mm512_set1_epi32(two);
   };
-  auto step = [&] BB_BODY {
+  auto step = [&]() BB_BODY {
     Pairs row[NV];
     BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load_pairs(b + j * 64);
     BB_UNROLL for (int i = 0; i < MR; i++) {
@@ -115,7 +115,8 @@ constexpr auto multiplies_of_pairs() {
 
 template <int LEAST>
 void multiply_either_pairs(const PairTile& tile, int mr, int nv) {
-  static constexpr auto few = multiplies_of_pairs<LEAST>(), more = multiplies_of_pairs<LEAST + 1>();
+  static constexpr auto few = multiplies_of_pairs<LEAST>();
+  static constexpr auto more = multiplies_of_pairs<LEAST + 1>();
   (nv == LEAST ? few[mr - 1] : more[mr - 1])(tile);
 }
 

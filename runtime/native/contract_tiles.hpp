@@ -81,7 +81,7 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
   const idx am = opaque(rows ? lda : one), ak = opaque(rows ? one : lda);
   const char *a[groups], *b = (const char*)t.B, *next = (const char*)(t.next ? t.next : t.A);
   BB_UNROLL for (int g = 0; g < groups; g++) a[g] = (const char*)t.A + 3 * g * am;
-  auto step = [&] BB_BODY {
+  auto step = [&]() BB_BODY {
     vec<T> row[NV];
     BB_UNROLL for (int j = 0; j < NV; j++) row[j] = load((const T*)b + j * w);
     BB_UNROLL for (int i = 0; i < MR; i++) {
@@ -150,7 +150,8 @@ constexpr auto multiplies() {
 
 template <class T, int LEAST>
 void multiply_either(const Tile<T>& tile, int mr, int nv) {
-  static constexpr auto few = multiplies<T, LEAST>(), more = multiplies<T, LEAST + 1>();
+  static constexpr auto few = multiplies<T, LEAST>();
+  static constexpr auto more = multiplies<T, LEAST + 1>();
   (nv == LEAST ? few[mr - 1] : more[mr - 1])(tile);
 }
 

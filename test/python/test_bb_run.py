@@ -440,5 +440,6 @@ def test_bound_is_that_of_the_narrowest_type():
         program = SCALE if inside == "f32" else text.replace("bf16", inside)
         (function,) = public_functions(parse_module(program))
         assert narrowest_float(function) == narrowest
-    assert list(BOUNDS) == ["f64", "f32", "f16", "bf16"]
+    assert narrowest_float(function, tf32=True) == "tf32"
+    assert list(BOUNDS) == ["f64", "f32", "tf32", "f16", "bf16"]
     assert sorted(BOUNDS.values()) == list(BOUNDS.values())
