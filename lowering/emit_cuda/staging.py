@@ -64,8 +64,16 @@ def fetch_lines(
     assert lane is not None
     matrix = " + ".join([array.pointer, *offsets])
     row, col = (item_offset(cursor, name, dims) for name in (outer, lane))
-    rows = _end(dims[outer], row, ends.get(outer, dims[outer].extent), staged.rows)
-    cols = _end(dims[lane], col, dims[lane].extent, staged.columns)
+    rows, cols = (
+        # Of a list of the thread block's own there is only the block at hand.
+        dims[name].width
+        if name in cursor.here_dims and not dims[name].declared.is_whole
+        else _end(dims[name], start, end, length)
+        for name, start, end, length in (
+            (outer, row, ends.get(outer, dims[outer].extent), staged.rows),
+            (lane, col, dims[lane].extent, staged.columns),
+        )
+    )
     vector = vector_of(cursor, lane, array, dims, threads, staged.columns)
     if strides[lane] == "1" and vector is not None:
         kind = f"bb::reader<{staged.type_name}, THREADS, {vector}>"
