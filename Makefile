@@ -49,8 +49,8 @@ filecheck-processes: $(STAMP)  ## the filecheck tests with a process for every c
 pytest: $(STAMP)  ## the Python tests alone
 	$(PYTEST)
 
-fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make test'
-	HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz
+fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make test', and slow ones
+	HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m "fuzz or slow"
 
 bench: $(STAMP)  ## every workload beside the rivals that are installed (bench/README.md): table, JSON and picture
 	@mkdir -p bench/results

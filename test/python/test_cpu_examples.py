@@ -45,6 +45,8 @@ def test_products_of_bf16_in_f32() -> None:
     assert all_faults("bf16", "primes", f"{FUSED},block-to-kernel{{multiply=f32}},{PLACED}") == []
 
 
-@pytest.mark.parametrize(("shape", "block_size"), [("past_block", 16), ("primes", 4)])
+@pytest.mark.parametrize(
+    ("shape", "block_size"), [pytest.param("past_block", 16, marks=pytest.mark.slow), ("primes", 4)]
+)
 def test_small_blocks(shape: str, block_size: int) -> None:
     assert all_faults("f32", shape, block_size=block_size) == []

@@ -12,7 +12,10 @@ from bb.runtime.host_compiler import find_compiler
 
 HERE = Path(__file__).resolve().parent
 
-RUNS = [("bf16", "ones", 0, "by-size"), ("f32", "primes", 4, "shared-out")]
+RUNS = [
+    pytest.param("bf16", "ones", 0, "by-size", marks=pytest.mark.slow),
+    ("f32", "primes", 4, "shared-out"),
+]
 
 
 @pytest.mark.parametrize(("dtype", "shape", "block_size", "loops"), RUNS)
