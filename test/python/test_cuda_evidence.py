@@ -204,8 +204,7 @@ def test_whole_blocks_of_f32_spill_nothing(number: int, arch: str):
         options = CompileOptions(target="cuda", cuda=CudaOptions(tf32=tf32))
         library = CudaLibrary(bb.parse(LARGE[number]), options)
         assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
-        (found,) = library.resources(arch)
-        assert (found.spill_stores, found.spill_loads) == (0, 0)
+        assert spilled(library, arch) == {}
 
 
 @pytest.mark.emulator_full
