@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from .accessors import dims_of, element_type_of, tile_type
 from .compute import (
     ContractOp,
     FillOp,
@@ -95,6 +96,8 @@ __all__ = [
     "TileOp",
     "TileType",
     "YieldOp",
+    "dims_of",
+    "element_type_of",
     "enclosing_loop",
     "filled_contraction",
     "is_input",
@@ -106,6 +109,7 @@ __all__ = [
     "region_of",
     "scalar_block",
     "sweeps_only",
+    "tile_type",
     "tiles_read",
     "tiles_written",
     "writers",

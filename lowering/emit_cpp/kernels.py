@@ -26,12 +26,10 @@ from .windows import (
     DimNames,
     Plane,
     Window,
-    dims_of,
     element_of,
     name_dims,
     plane_size,
     storage_type,
-    tile_type,
     window_of,
 )
 from .work import Work
@@ -232,7 +230,7 @@ class KernelEmitter:
                     self.lent.pop(inner.result, None)
                 if inner.result in self.lent:
                     continue
-                type = tile_type(inner.result)
+                type = kernel.tile_type(inner.result)
                 if type.space.data is not kernel.Space.Scratch:
                     raise OpError(
                         inner,
@@ -403,7 +401,7 @@ class KernelEmitter:
         self.windows[op.result] = Window(name, window.strides, window.widths, window.packed)
         for tile, place in self.lent.items():
             if place is op:
-                type = tile_type(tile)
+                type = kernel.tile_type(tile)
                 self.planes[tile] = Plane(name, ordered(type, window.strides)[0], type)
         lines = [f"auto* const {name} = {window.pointer};"]
         if self.counting and not isinstance(op.array.owner, kernel.BufferOp) and not self.function.packs:
@@ -513,7 +511,7 @@ class KernelEmitter:
     def _contract(self, op: kernel.ContractOp) -> list[str]:
         accumulator = self.planes[op.accumulator]
         rows, columns = (self.dims[dim].width for dim in accumulator.type.dims)
-        summed = self.dims[dims_of(op.lhs)[1]].width
+        summed = self.dims[kernel.dims_of(op.lhs)[1]].width
         mode = (
             "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
         )

@@ -14,7 +14,7 @@ from ...dialects.diagnostics import location_of
 from ...dialects.kernel import Output
 from ..source_text import comment_text
 from .names import Names
-from .windows import DimNames, Window, dims_of, element_of, tile_type
+from .windows import DimNames, Window, element_of
 
 
 class Category(StrEnum):
@@ -99,8 +99,8 @@ class Probes:
         """A multiply-add as two; of a sweep each operation on an element as one, an exponential too."""
         match op:
             case kernel.ContractOp():
-                summed = dims_of(op.lhs)[1]
-                return " * ".join(["2", *self._widths((*tile_type(op.accumulator).dims, summed))])
+                summed = kernel.dims_of(op.lhs)[1]
+                return " * ".join(["2", *self._widths((*kernel.tile_type(op.accumulator).dims, summed))])
             case kernel.SweepOp():
                 each = sum(1 for inner in op.body.block.ops if inner.results and inner.name not in _FREE)
                 each += sum(kind is not Output.Each for kind in op.output_kinds)
@@ -146,7 +146,7 @@ def _category(op: Operation) -> Category:
 
 
 def _turned(op: kernel.MoveOp) -> bool:
-    return tile_type(op.target).rows_in_lanes != tile_type(op.source).rows_in_lanes
+    return kernel.tile_type(op.target).rows_in_lanes != kernel.tile_type(op.source).rows_in_lanes
 
 
 def _type(op: Operation, double: bool) -> str:

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from .names import Names
-from .windows import DimNames, Plane, Window, storage_type, tile_type
+from .windows import DimNames, Plane, Window, storage_type
 
 
 def ordered(type: kernel.TileType, pair: Sequence[str]) -> tuple[str, str]:
@@ -77,7 +77,7 @@ def fetched_ahead(
     for load in body.ops:
         if not isinstance(load, kernel.LoadOp) or load.ahead is None or load.source not in windows:
             continue
-        wanted = tile_type(load.target).dims
+        wanted = kernel.tile_type(load.target).dims
         sweeps = [each for each in body.ops if isinstance(each, kernel.SweepOp) and each.dims == wanted]
         sharing = [each for each in sweeps[1:] if _computes(each)] or sweeps[1:]
         if op not in sharing:
@@ -106,7 +106,11 @@ def widened(op: kernel.SweepOp, planes: Mapping[SSAValue, Plane]) -> dict[int, P
         if op.output_kinds[index] is not kernel.Output.Each or not isinstance(value.owner, arith.ExtFOp):
             continue
         source = arguments.get(value.owner.input)
-        if source is None or planes[source].rows is None or tile_type(source).dims != tile_type(tile).dims:
+        if (
+            source is None
+            or planes[source].rows is None
+            or kernel.tile_type(source).dims != kernel.tile_type(tile).dims
+        ):
             continue
         readers = kernel.readers(tile)
         later = all(

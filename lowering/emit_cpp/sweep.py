@@ -15,7 +15,7 @@ from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from .names import Names
 from .scalars import expression, number
-from .windows import DimNames, Plane, tile_type
+from .windows import DimNames, Plane
 
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 _ACCUMULATED = {
@@ -98,7 +98,7 @@ class SweepEmitter:
 
     def _position(self, tile: SSAValue) -> tuple[str, str, bool]:
         """The row and the lane of a tile at (o, l), and whether all lanes have the same element."""
-        dims = tile_type(tile).dims
+        dims = kernel.tile_type(tile).dims
         if len(dims) == 2:
             return "o", "l", False
         if not dims:
@@ -177,7 +177,7 @@ class SweepEmitter:
                 or self.planes[self.op.outputs[use.index]].rows is not None
                 or use.index == self._paired
             )
-            and tile_type(self.op.outputs[use.index]).element_type == op.result.type
+            and kernel.tile_type(self.op.outputs[use.index]).element_type == op.result.type
             for use in uses
         )
 

@@ -182,18 +182,6 @@ def plane_size(type: kernel.TileType, dims: Mapping[str, DimNames], pairs: bool 
     return stride, f"{rows} * {stride}"
 
 
-def tile_type(value: SSAValue) -> kernel.TileType:
-    """The type of a value that is a tile."""
-    assert isinstance(value.type, kernel.TileType)
-    return value.type
-
-
-def dims_of(value: SSAValue) -> tuple[str, ...]:
-    """The dims of the axes of a tile or a cursor."""
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.dims
-
-
 def element_of(cursor: SSAValue) -> str:
     """The C++ type of the elements of the array or the buffer that a cursor goes over."""
     owner = cursor.owner

@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import Operation
 
 from ...dialects import kernel
-from .windows import DimNames, dims_of, tile_type
+from .windows import DimNames
 
 FLOPS = 2
 """Of a contraction, for each pair of elements."""
@@ -30,7 +30,7 @@ class Work:
                 case kernel.ForOp():
                     self.add(op.body.block.ops, (*around, *op.dim_names))
                 case kernel.ContractOp():
-                    dims = (*tile_type(op.accumulator).dims, dims_of(op.lhs)[1])
+                    dims = (*kernel.tile_type(op.accumulator).dims, kernel.dims_of(op.lhs)[1])
                     self._add(FLOPS, dims, around)
                 case kernel.SweepOp():
                     self._add(SWEEP, op.dims, around)

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     i1,
     tf32,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.array.core import bit_width
@@ -26,7 +26,7 @@ from ...dialects.scalar import is_float
 from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padded
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
-from .geometry import Dim, Window, dims_of, tile_type
+from .geometry import Dim, Window
 from .scalars import number, storage_type, value_type
 from .staging import Staged, is_fetched_ahead
 from .statements import Tile
@@ -180,7 +180,7 @@ class Fragments:
 
     def _depth(self, op: kernel.ContractOp) -> str:
         """How many columns of a left operand in shared memory are multiplied, where its tile has more."""
-        length = self.dims[dims_of(op.lhs)[1]].block_length
+        length = self.dims[kernel.dims_of(op.lhs)[1]].block_length
         assert length is not None
         step = 8 if op.multiply in (None, tf32) else 16
         depth = -(-length // step) * step
@@ -232,7 +232,7 @@ class Fragments:
             inside = f"{row0} + c.row() < {window.widths[0]} && {col} < {window.widths[1]}"
             body = f"{target.name}[c] = {inside} ? (float)bb::scalar::value({value}) : 0.0f;"
             return [f"bb::sweep<{rows}, {target.columns}>([&](bb::cell c) {{ {body} }});"]
-        vector = min(2, window.vector) if bit_width(_element(op.source)) > 8 else 1
+        vector = min(2, window.vector) if bit_width(kernel.element_type_of(op.source)) > 8 else 1
         return [
             f"{target.name} = bb::load_tile<{rows}, {target.columns}, {vector}>({window.pointer}, "
             f"{row0}, {target.col0}, {window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
@@ -241,7 +241,7 @@ class Fragments:
     def _store(self, op: kernel.StoreOp) -> list[str]:
         source, window = self.held[op.source], self.windows[op.target]
         rows, row0 = source.rows.count, source.rows.first
-        element = storage_type(_element(op.target))
+        element = storage_type(kernel.element_type_of(op.target))
         comment = f"// store {source.name}"
         if len(source.type.dims) == 1:
             body = (
@@ -277,11 +277,6 @@ class Fragments:
 def _column(held: Held) -> str:
     """The column of an element in the block's tile."""
     return "c.col()" if held.col0 == "0" else f"{held.col0} + c.col()"
-
-
-def _element(value: SSAValue) -> Attribute:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.element_type
 
 
 @dataclass(frozen=True)
@@ -524,10 +519,12 @@ class FragmentSweep:
             if use.operation is not self.op.yield_op or self.op.output_kinds[use.index] is not Output.Each:
                 return False
             tile = self.op.outputs[use.index]
-            if tile_type(tile).element_type != op.result.type:
+            if kernel.tile_type(tile).element_type != op.result.type:
                 return False
             for user in kernel.readers(tile):
-                stored = isinstance(user, kernel.StoreOp) and _element(user.target) == op.result.type
+                stored = (
+                    isinstance(user, kernel.StoreOp) and kernel.element_type_of(user.target) == op.result.type
+                )
                 multiplied = (
                     isinstance(user, kernel.ContractOp)
                     and user.lhs is tile
@@ -536,7 +533,7 @@ class FragmentSweep:
                 moved = (
                     isinstance(user, kernel.MoveOp)
                     and user.target in self._all.staged
-                    and _element(user.target) == op.result.type
+                    and kernel.element_type_of(user.target) == op.result.type
                 )
                 if not stored and not multiplied and not moved:
                     return False

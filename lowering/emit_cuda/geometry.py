@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import SSAValue
-
 from ...dialects import block, kernel
 from ..block_names import BlockNames
 from ..emit_cpp.names import Names
@@ -276,18 +274,6 @@ def _width(cursor: kernel.CursorOp, name: str, dims: Mapping[str, Dim]) -> str:
     if name in cursor.first_dims and not dims[name].declared.is_whole:
         return f"min({dims[name].size}, {dims[name].extent})"
     return dims[name].width
-
-
-def tile_type(value: SSAValue) -> kernel.TileType:
-    """The type of a value that is a tile."""
-    assert isinstance(value.type, kernel.TileType)
-    return value.type
-
-
-def dims_of(value: SSAValue) -> tuple[str, ...]:
-    """The dims of the axes of a tile or a cursor."""
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.dims
 
 
 def product_text(lengths: Iterable[Iterable[str]]) -> str:

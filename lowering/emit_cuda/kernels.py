@@ -25,7 +25,7 @@ from ..emit_cpp.names import Names
 from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
 from .fragments import Fragments, Rows
-from .geometry import Array, Dim, Size, Window, dims_of, name_dims, product_text, tile_type, window_of
+from .geometry import Array, Dim, Size, Window, name_dims, product_text, window_of
 from .layouts import Layout
 from .memory import Memory
 from .names import cuda_names
@@ -290,14 +290,16 @@ class KernelEmitter:
     def _whole_rows(self, group: int) -> tuple[list[str], list[str]]:
         """The lines of a kernel that keeps whole rows in registers: declarations, and code."""
         tiles = [op for op in self.parallel.walk() if isinstance(op, kernel.TileOp) and op.result.uses]
-        rows, columns = next(tile_type(op.result).dims for op in tiles if len(tile_type(op.result).dims) == 2)
+        rows, columns = next(
+            kernel.tile_type(op.result).dims for op in tiles if len(kernel.tile_type(op.result).dims) == 2
+        )
         self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays, {})
         self.memory.shared_bytes = group // 32 * 4 if group > 32 else 0
         cursors = [op for op in self.parallel.walk() if isinstance(op, kernel.CursorOp)]
         body = ["const int task = blockIdx.x;", *self._positions()]
         for op in cursors:
             body += self._statement(op)
-        long = [op for op in cursors if columns in dims_of(op.result)]
+        long = [op for op in cursors if columns in kernel.dims_of(op.result)]
         vector = access_width([(op, self.windows[op.result].vector) for op in long])
         pieces = RowPieces(
             group,
@@ -329,9 +331,9 @@ class KernelEmitter:
     def _warp_rows(self, warps: int) -> dict[str, Rows]:
         """The rows that a warp has of the tiles in registers, by their dims."""
         names = dict.fromkeys(
-            tile_type(op.result).dims[0]
+            kernel.tile_type(op.result).dims[0]
             for op in self.parallel.walk()
-            if isinstance(op, kernel.TileOp) and tile_type(op.result).space.data is Space.Register
+            if isinstance(op, kernel.TileOp) and kernel.tile_type(op.result).space.data is Space.Register
         )
         found: dict[str, Rows] = {}
         for name in names:

@@ -25,17 +25,7 @@ from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .barriers import Place
 from .fragments import Columns, Held, Rows
-from .geometry import (
-    Array,
-    Dim,
-    Length,
-    Size,
-    block_length,
-    buffer_lengths,
-    length_text,
-    product_text,
-    tile_type,
-)
+from .geometry import Array, Dim, Length, Size, block_length, buffer_lengths, length_text, product_text
 from .scalars import element_bytes, storage_type
 from .staging import Staged, is_fetched_ahead
 from .statements import SwizzledTile, Tile
@@ -87,7 +77,7 @@ class Memory:
         self.shared_bytes = max(self.shared_bytes, offset + -(-size // 16) * 16)
 
     def _tile(self, op: kernel.TileOp) -> list[str]:
-        type = tile_type(op.result)
+        type = kernel.tile_type(op.result)
         what = f"[{', '.join(comment_text(dim) for dim in type.dims)}]"
         name = self.names.claim(op.result.name_hint or "tile", "_ld", "_at", "_tile", "_stages")
         if type.space.data is Space.Register:
@@ -161,7 +151,7 @@ class Memory:
 
     def vector_stage(self, tile: SSAValue, stage: str) -> str:
         """Where the vector of a stage begins, of a vector that is fetched ahead."""
-        length = stage_bytes(tile, self.declared) // element_bytes(tile_type(tile).element_type)
+        length = stage_bytes(tile, self.declared) // element_bytes(kernel.tile_type(tile).element_type)
         return f"{self.tiles[tile].pointer}_stages + {stage} * {length}"
 
     def _shared_bytes(self, tile: SSAValue) -> int:
@@ -170,7 +160,7 @@ class Memory:
         return stage_bytes(tile, self.declared) * (stages or 1)
 
     def _staged_bytes(self, tile: SSAValue) -> int:
-        width = element_bytes(tile_type(tile).element_type)
+        width = element_bytes(kernel.tile_type(tile).element_type)
         return swizzled_bytes(tile, self.declared, self.warps, width) * self.staged[tile].stages
 
     def _store_bytes(self, op: kernel.StoreOp) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.array.core import bit_width
@@ -14,7 +14,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from ..emit_cpp.names import Names
-from .geometry import Dim, Window, tile_type
+from .geometry import Dim, Window
 from .scalars import element_bytes, number, storage_type, value_type
 from .sweep_body import computed
 
@@ -69,7 +69,7 @@ class RowPieces:
         lines = [f"using Row = bb::row_piece<{self.group}, {self.vector}, {self.pieces}>;"]
         for op in tiles:
             name = self.held[op.result] = self.names.claim(op.result.name_hint or "tile")
-            is_row = self.columns in tile_type(op.result).dims
+            is_row = self.columns in kernel.tile_type(op.result).dims
             lines.append(f"{'Row' if is_row else 'float'} {name};")
         return lines
 
@@ -98,7 +98,7 @@ class RowPieces:
         found: set[Operation] = set()
         for op in ops:
             tiles = [value for value in op.operands if isinstance(value.type, kernel.TileType)]
-            if not tiles or any(tile_type(value).dims != (self.columns,) for value in tiles):
+            if not tiles or any(kernel.tile_type(value).dims != (self.columns,) for value in tiles):
                 continue
             makers = {maker for value in tiles for maker in kernel.writers(value)}
             if makers <= {*found, op}:
@@ -106,7 +106,7 @@ class RowPieces:
         return found
 
     def _is_piece(self, tile: SSAValue) -> bool:
-        return self.columns in tile_type(tile).dims
+        return self.columns in kernel.tile_type(tile).dims
 
     def _load(self, op: kernel.LoadOp) -> list[str]:
         name, window = self.held[op.target], self.windows[op.source]
@@ -128,7 +128,7 @@ class RowPieces:
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
         name, window = self.held[op.source], self.windows[op.target]
-        element = storage_type(_element(op.target))
+        element = storage_type(kernel.element_type_of(op.target))
         if not self._is_piece(op.source):
             place = window.element("row")
             return [f"if (threadIdx.x % {self.group} == 0) {place} = bb::scalar::as<{element}>({name});"]
@@ -201,17 +201,12 @@ class RowPieces:
         raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
 
 
-def _element(value: SSAValue) -> Attribute:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.element_type
-
-
 def access_width(cursors: list[tuple[kernel.CursorOp, int]]) -> int:
     """Elements of an access to arrays, of each of which so many may be moved together: 16 bytes at most."""
-    widths = [16 // element_bytes(_element(cursor.result)) for cursor, _ in cursors]
+    widths = [16 // element_bytes(kernel.element_type_of(cursor.result)) for cursor, _ in cursors]
     return max(1, min([*widths, *(most for _, most in cursors)], default=1))
 
 
 def computes_in_16_bits(cursors: list[kernel.CursorOp]) -> bool:
     """Whether all that a kernel reads and writes has 16 bits."""
-    return all(bit_width(_element(cursor.result)) == 16 for cursor in cursors)
+    return all(bit_width(kernel.element_type_of(cursor.result)) == 16 for cursor in cursors)

@@ -18,7 +18,6 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from .fragments import Fragments
-from .geometry import tile_type
 from .scalars import number, storage_type, value_type
 from .sweep_body import computed
 
@@ -40,7 +39,7 @@ class SharedRowSweep:
         self._all = fragments
         self.op = op
         self._values: dict[SSAValue, str] = {}
-        self._blocks = [tile for tile in dict.fromkeys(op.operands) if tile_type(tile).dims == op.dims]
+        self._blocks = [tile for tile in dict.fromkeys(op.operands) if kernel.tile_type(tile).dims == op.dims]
         if not self._blocks or any(tile not in fragments.staged for tile in self._blocks):
             raise OpError(op, "goes over rows that warps share out, but not over tiles that have fragments")
         self._chunks = {
@@ -113,7 +112,7 @@ class SharedRowSweep:
     @property
     def _per_chunk(self) -> int:
         """The elements of a chunk."""
-        return {"f16": 8, "bf16": 8}.get(str(tile_type(self._blocks[0]).element_type), 4)
+        return {"f16": 8, "bf16": 8}.get(str(kernel.tile_type(self._blocks[0]).element_type), 4)
 
     def _comment(self) -> str:
         def name(tile: SSAValue) -> str:
@@ -131,7 +130,7 @@ class SharedRowSweep:
         """Numbers, and those of the thread's row, are read before the loop: zeros beyond the last row."""
         lines: list[str] = []
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
-            dims = tile_type(value).dims
+            dims = kernel.tile_type(value).dims
             if not argument.uses or dims == self.op.dims or dims == self.op.dims[1:]:
                 continue
             tile = self._all.tiles[value]
@@ -147,7 +146,7 @@ class SharedRowSweep:
     def _element_values(self) -> list[str]:
         lines: list[str] = []
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
-            dims = tile_type(value).dims
+            dims = kernel.tile_type(value).dims
             if not argument.uses or argument in self._values:
                 continue
             kind = value_type(argument.type)

@@ -14,7 +14,7 @@ from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
-from .geometry import Dim, Window, dims_of, tile_type
+from .geometry import Dim, Window
 from .scalars import number, storage_type, value_type
 from .sweep_body import computed
 
@@ -147,7 +147,7 @@ class Statements:
     def _contract(self, op: kernel.ContractOp) -> list[str]:
         acc = self.tiles[op.accumulator]
         rows, cols = self._extents(acc.type.dims)
-        summed = self.dims[dims_of(op.lhs)[1]].width
+        summed = self.dims[kernel.dims_of(op.lhs)[1]].width
         kind = value_type(acc.type.element_type)
         start = "0"
         held = f"bb::scalar::value({acc.element('row', 'col')})"
@@ -185,7 +185,7 @@ class Statements:
         text = f"bb::scalar::value({text})"
         if op.multiply not in (None, tf32) and isinstance(element, Float32Type):
             text = f"bb::scalar::rounded<{storage_type(op.multiply)}>({text})"
-        acc = value_type(tile_type(op.accumulator).element_type)
+        acc = value_type(kernel.tile_type(op.accumulator).element_type)
         return text if acc == value_type(element) else f"({acc}){text}"
 
 
@@ -320,7 +320,7 @@ class _Sweep:
 
     def _at(self, tile: SSAValue) -> tuple[str, str]:
         """The row and column of a tile at the element at hand."""
-        dims = tile_type(tile).dims
+        dims = kernel.tile_type(tile).dims
         if len(dims) == 1 and dims[0] != self.op.dims[0]:
             return "col", ""
         return "row", "col"
@@ -344,11 +344,11 @@ class _Sweep:
 
     def _kind(self, index: int) -> str:
         """The type that a reduction is kept in."""
-        element = tile_type(self.op.outputs[index]).element_type
+        element = kernel.tile_type(self.op.outputs[index]).element_type
         return value_type(element)
 
     def _neutral(self, index: int) -> str:
-        element = tile_type(self.op.outputs[index]).element_type
+        element = kernel.tile_type(self.op.outputs[index]).element_type
         if is_float(element):
             return number(_NEUTRAL[self.op.output_kinds[index]], element)
         if self.op.output_kinds[index] is Output.Sum:
@@ -371,4 +371,6 @@ class _Sweep:
         return f"{self._all.tiles[tile].element('row', '')} = {self._as(index, total)};"
 
     def _as(self, index: int, value: str) -> str:
-        return f"bb::scalar::as<{storage_type(tile_type(self.op.outputs[index]).element_type)}>({value})"
+        return (
+            f"bb::scalar::as<{storage_type(kernel.tile_type(self.op.outputs[index]).element_type)}>({value})"
+        )

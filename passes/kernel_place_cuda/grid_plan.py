@@ -23,7 +23,7 @@ def grid_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> Ro
     if rows is None:
         return None
     held = _computed(parallel)
-    swept = [tile for tile in rows.held if tile not in held and len(_dims(tile)) == 2]
+    swept = [tile for tile in rows.held if tile not in held and len(kernel.dims_of(tile)) == 2]
     plan = replace(rows, held=tuple(tile for tile in rows.held if tile in held), swept=tuple(swept))
     if not held <= {*rows.held} or not all(_fits_swept(tile, plan) for tile in plan.swept):
         return None
@@ -37,7 +37,7 @@ def _computed(parallel: kernel.ParallelOp) -> set[SSAValue]:
         found = set(held)
         for op in parallel.walk():
             if isinstance(op, kernel.SweepOp | kernel.MoveOp):
-                blocks = {value for value in op.operands if len(_dims(value)) == 2}
+                blocks = {value for value in op.operands if len(kernel.dims_of(value)) == 2}
                 if blocks & found:
                     found |= blocks
         if found == held:
@@ -54,7 +54,10 @@ def _fits_swept(tile: SSAValue, plan: RowPlan) -> bool:
         type.element_type == plan.multiply
         and not type.rows_in_lanes
         and len(loads) <= 1
-        and all(contiguous_axis(op.source) == 1 and _element(op.source) == plan.multiply for op in loads)
+        and all(
+            contiguous_axis(op.source) == 1 and kernel.element_type_of(op.source) == plan.multiply
+            for op in loads
+        )
         and all(
             isinstance(use.operation, kernel.LoadOp | kernel.SweepOp | kernel.ContractOp) for use in tile.uses
         )
@@ -79,13 +82,3 @@ def _writer(tile: SSAValue) -> Operation | None:
     """The one operation that writes a tile."""
     found = kernel.writers(tile)
     return found[0] if len(found) == 1 else None
-
-
-def _element(value: SSAValue) -> object:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.element_type
-
-
-def _dims(value: SSAValue) -> tuple[str, ...]:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.dims

@@ -41,7 +41,7 @@ def row_plan(
 ) -> RowPlan | None:
     """How warps can do a kernel, if they can; with tiles of up to so many columns."""
     contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
-    rows = frozenset(_dims(op.accumulator)[0] for op in contractions)
+    rows = frozenset(kernel.dims_of(op.accumulator)[0] for op in contractions)
     types = {_operand_type(op) for op in contractions}
     multiply = next(iter(types), None)
     if not rows or len(types) != 1 or multiply is None:
@@ -68,7 +68,7 @@ def _operand_type(op: kernel.ContractOp) -> Attribute | None:
     """
     if op.multiply is not None and not isinstance(op.multiply, FloatTF32Type):
         return op.multiply
-    types = {_element_type(value) for value in (op.accumulator, op.lhs, op.rhs)}
+    types = {kernel.element_type_of(value) for value in (op.accumulator, op.lhs, op.rhs)}
     return f32 if types == {f32} else None
 
 
@@ -85,7 +85,7 @@ def contiguous_axis(cursor: SSAValue) -> int | None:
     owner = cursor.owner
     assert isinstance(owner, kernel.CursorOp)
     last = owner.axis_dims[-1][-1]
-    dims = _dims(cursor)
+    dims = kernel.dims_of(cursor)
     return dims.index(last) if last in dims else None
 
 
@@ -93,7 +93,7 @@ def _fits(op: Operation, plan: RowPlan) -> bool:
     match op:
         case kernel.LoadOp() | kernel.StoreOp():
             tile, cursor = (op.target, op.source) if isinstance(op, kernel.LoadOp) else (op.source, op.target)
-            return tile not in plan.held or len(_dims(cursor)) == 1 or _is_float_array(cursor)
+            return tile not in plan.held or len(kernel.dims_of(cursor)) == 1 or _is_float_array(cursor)
         case kernel.MoveOp():
             return (op.target in plan.held) == (op.source in plan.held)
         case kernel.ContractOp():
@@ -134,18 +134,8 @@ def _packed(value: SSAValue) -> bool:
 def _fits_sweep(op: kernel.SweepOp, plan: RowPlan) -> bool:
     if not op.dims or op.dims[0] not in plan.rows:
         return not any(value in plan.held for value in op.operands)
-    if any(value in plan.held and _dims(value)[0] != op.dims[0] for value in op.inputs):
+    if any(value in plan.held and kernel.dims_of(value)[0] != op.dims[0] for value in op.inputs):
         return False  # a vector over its columns lies in registers, as one over rows of something else
     if len(op.dims) == 1 and any(kind is not Output.Each for kind in op.output_kinds):
         return False
     return all(value in plan.held for value in op.outputs)
-
-
-def _element_type(value: SSAValue) -> Attribute:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.element_type
-
-
-def _dims(value: SSAValue) -> tuple[str, ...]:
-    assert isinstance(value.type, kernel.TileType | kernel.CursorType)
-    return value.type.dims

@@ -40,7 +40,9 @@ def _turned_with(start: SSAValue) -> list[SSAValue] | None:
             if isinstance(op, kernel.SweepOp):
                 if any(kind is not Output.Each for kind in op.output_kinds):
                     return None
-                found += [other for other in op.operands if other not in found and len(_dims(other)) == 2]
+                found += [
+                    other for other in op.operands if other not in found and len(kernel.dims_of(other)) == 2
+                ]
             elif isinstance(op, kernel.ContractOp):
                 if op.accumulator is not tile or op.scale is not None:
                     return None
@@ -93,8 +95,3 @@ def _turned_cursor(cursor: SSAValue) -> SSAValue:
     assert parent is not None
     parent.insert_op_after(turned, owner)
     return turned.result
-
-
-def _dims(value: SSAValue) -> tuple[str, ...]:
-    assert isinstance(value.type, kernel.TileType)
-    return value.type.dims

@@ -69,13 +69,7 @@ def _fits(op: object, rows: str) -> bool:
             return (
                 bool(op.dims)
                 and (len(op.dims) == 2 or all(kind is Output.Each for kind in op.output_kinds))
-                and (along or not any(rows in _dims(value) for value in op.operands))
+                and (along or not any(rows in kernel.dims_of(value) for value in op.operands))
             )
         case _:
             return False
-
-
-def _dims(value: object) -> tuple[str, ...]:
-    type = getattr(value, "type", None)
-    assert isinstance(type, kernel.TileType)
-    return type.dims

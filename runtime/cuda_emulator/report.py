@@ -70,8 +70,20 @@ class BufferTraffic:
         return sum(self.store_widths)
 
 
+class _Passes:
+    """Requests to shared memory: the passes that they took, and how few they could have taken."""
+
+    passes: int
+    ideal_passes: int
+
+    @property
+    def conflict_factor(self) -> float:
+        """Passes for each ideal pass: 1 without bank conflicts."""
+        return self.passes / self.ideal_passes if self.ideal_passes else 1.0
+
+
 @dataclass(frozen=True)
-class SharedTraffic:
+class SharedTraffic(_Passes):
     """What went to and from shared memory, and how it was laid over its 32 banks.
 
     A request of a warp takes passes; `ideal_passes` is how many it would take without bank conflicts. The
@@ -86,14 +98,9 @@ class SharedTraffic:
     passes: int = 0
     ideal_passes: int = 0
 
-    @property
-    def conflict_factor(self) -> float:
-        """Passes for each ideal pass: 1 without bank conflicts."""
-        return self.passes / self.ideal_passes if self.ideal_passes else 1.0
-
 
 @dataclass(frozen=True)
-class LineTraffic:
+class LineTraffic(_Passes):
     """What one line of the source did in the whole launch; with the profile.
 
     Requests and passes are those of shared memory (see `SharedTraffic`), `mma` is once for a warp.
@@ -104,11 +111,6 @@ class LineTraffic:
     requests: int = 0
     passes: int = 0
     ideal_passes: int = 0
-
-    @property
-    def conflict_factor(self) -> float:
-        """Passes for each ideal pass: 1 without bank conflicts."""
-        return self.passes / self.ideal_passes if self.ideal_passes else 1.0
 
 
 @dataclass(frozen=True)
