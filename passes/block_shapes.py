@@ -24,6 +24,7 @@ holds beside their results (`ROW_ELEMENTS`), so that each element is fetched onc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -185,7 +186,16 @@ def _shaped(
             roles.chained,
             roles.causal_columns,
             roles.columns,
-            gpu_tile(dims, roles.rows, roles.chained, roles.reduced, roles.sums, wide=roles.wide),
+            roles.given,
+            gpu_tile(
+                dims,
+                roles.rows,
+                roles.chained,
+                roles.reduced,
+                roles.sums,
+                roles.scores,
+                wide=roles.wide,
+            ),
             sweeps_rows=roles.sweeps_rows,
         )
     extent, longest = dim.static_extent, COLUMNS
@@ -292,6 +302,10 @@ class _Roles:
     """What rows are reduced along, or masked along."""
     sums: Mapping[str, int]
     """How many contractions have each of the columns."""
+    scores: Mapping[str, int]
+    """How many contractions with rows of results have each of the chained columns beside them."""
+    given: frozenset[str]
+    """Columns of what the program gives."""
     sweeps_rows: bool
     """Whether the program contracts nothing, and reduces nothing but rows."""
     wide: bool
@@ -300,10 +314,12 @@ class _Roles:
     @classmethod
     def of(cls, function: FuncOp) -> _Roles:
         rows: set[str] = set()
+        given: set[str] = set()
         columns: set[str] = set()
         summed: set[str] = set()
         masked: dict[str, str] = {}
         contractions: list[set[str]] = []
+        results: list[tuple[str, ...]] = []
         many: set[str] = set()
         shared: set[str] = set()
         extents = largest_extents(function, block.parse_dims(function.attributes[block.DIMS]))
@@ -315,10 +331,12 @@ class _Roles:
                 item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
                 assert isinstance(item, block.ItemType)
                 rows.update(item.dims[:1])
+                given.update(item.dims[1:])
             elif isinstance(op, block.RowSumOp | block.RowMaxOp | block.RowMinOp):
                 reduced.update(_dims(op.operands[0])[1:])
             elif isinstance(op, block.DotOp):
                 columns.update(_dims(op.result)[1:])
+                results.append(_dims(op.result))
                 for dim in _dims(op.result)[1:]:
                     sums[dim] = sums.get(dim, 0) + 1
                 wide |= any(bit_width(block.element_type_of(x.type)) > 16 for x in (op.lhs, op.rhs))
@@ -348,6 +366,8 @@ class _Roles:
             frozenset(columns - chained - rows),
             frozenset(reduced | {*masked}),
             {dim: count for dim, count in sums.items() if dim in columns - chained - rows},
+            Counter(dims[1] for dims in results if dims[0] in rows and dims[1] in chained),
+            frozenset(given),
             bool(rows) and not contractions and not rows & reduced,
             wide,
         )

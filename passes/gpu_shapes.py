@@ -7,9 +7,9 @@ the last one are whole, with as many rows as fit beside them: what is in between
 never leaves the block. With more than `WIDEST` columns it does.
 
 What is a column first and summed over then (the keys of an attention, hidden features) goes in blocks of
-`CHAINED`; of half as many for an attention with wider sums, whose warps hold whole rows. What is summed over
-alone is whole up to `WHOLE`, and goes in blocks of `DEPTH` beyond. Operands of 32 bits or more halve most of
-these.
+`CHAINED`; of half as many for an attention with wider sums, or scores of several parts, whose warps hold
+whole rows. What is summed over alone is whole up to `WHOLE`, and goes in blocks of `DEPTH` beyond. Operands
+of 32 bits or more halve most of these.
 
 A program without contractions waits for memory: a row stays whole up to `LONGEST_ROW` elements, and a block
 has as many rows as its warps take at a time.
@@ -58,19 +58,23 @@ def gpu_tile(
     chained: Collection[str],
     reduced: Collection[str],
     sums: Mapping[str, int],
+    scores: Mapping[str, int],
     *,
     wide: bool = False,
 ) -> GpuTile:
     """The tile for a program with contractions.
 
     `sums` are the columns of results that nothing is summed over later, and how many contractions have them;
-    `reduced` are the dims that rows are reduced along: warps that hold whole rows of those do better. `wide`
-    says that operands of contractions have 32 bits or more: they take twice the shared memory, and, on FMA
-    units, more registers beside the sums.
+    `reduced` are the dims that rows are reduced along: warps that hold whole rows of those do better.
+    `scores` says how many contractions have each of the chained dims as columns, one for each part of rotated
+    queries: all of them are in registers at once. `wide` says that operands of contractions have 32 bits or
+    more: they take twice the shared memory, and, on FMA units, more registers beside the sums.
     """
     parts = 2 if wide else 1
     if any(name in reduced for name in (*chained, *sums)) or not sums:
-        narrow = _widest(dims, rows, chained) <= CHAINED
+        keys = [name for name in chained if (dims[name].static_extent or CHAINED + 1) > CHAINED]
+        parts_of_scores = max((scores.get(name, 1) for name in keys), default=1)
+        narrow = parts_of_scores * _widest(dims, rows, keys) <= CHAINED
         return GpuTile(depth=DEPTH // parts, chained=CHAINED if narrow else CHAINED // 2)
     widths = {name: (dims[name].static_extent or WIDEST + 1) * count for name, count in sums.items()}
     widest, count = max(widths.values()), max(sums.values())
@@ -120,11 +124,13 @@ def gpu_shape(
     chained: Collection[str],
     looped: Collection[str],
     columns: Collection[str],
+    given: Collection[str],
     tile: GpuTile,
     *,
     sweeps_rows: bool,
 ) -> block.DimAttr:
-    """The dim with a block size, by its part in results (`rows`, `columns`) and contractions (`chained`).
+    """The dim with a block size, by its part in results (`rows`, `given`, `columns`) and contractions
+    (`chained`).
 
     Dims in `looped` are cut by a mask, so that a loop over their blocks ends early: they are never whole.
     """
@@ -138,7 +144,9 @@ def gpu_shape(
     if name in rows:
         return dim.with_block_size(tile.rows)
     if name in chained:
-        if extent is None or extent > tile.chained or name in looped:
+        # Columns of results stay whole where they can: rows are reduced along them, and residuals added.
+        longest = CHAINED if name in given else tile.chained
+        if extent is None or extent > longest or name in looped:
             return dim.with_block_size(tile.chained)
         return whole
     if name in columns:
@@ -148,7 +156,7 @@ def gpu_shape(
     return whole if extent is not None and extent <= longest else dim.with_block_size(size)
 
 
-def _widest(dims: Mapping[str, block.DimAttr], rows: Collection[str], chained: Collection[str]) -> int:
-    """The widest block of a dim that is neither one of rows nor chained."""
-    others = (dim for name, dim in dims.items() if name not in rows and name not in chained)
+def _widest(dims: Mapping[str, block.DimAttr], rows: Collection[str], keys: Collection[str]) -> int:
+    """The widest block of a dim that is neither one of rows nor one of keys."""
+    others = (dim for name, dim in dims.items() if name not in rows and name not in keys)
     return max((min(dim.static_extent or WHOLE, WHOLE) for dim in others if not dim.is_batch), default=0)

@@ -461,7 +461,8 @@ class KernelEmitter:
         stage = self.names.claim(f"{dim.extent}stage")
         loads = [inner for inner in op.body.block.ops if is_fetched_ahead(inner)]
         thread = ""
-        if self._fetching_loops > 1:
+        # Those of a loop within another would be kept beside the sums of both.
+        if self._fetching_loops > 1 or isinstance(op.parent_op(), kernel.ForOp):
             thread = self.names.claim("thread")
             lines.append(f"const int {thread} = bb::this_thread_anew();")
         copies: list[str] = []
@@ -503,7 +504,7 @@ class KernelEmitter:
             *self._body(op.body.block.ops),
         ]
         self.under_way |= under_way
-        stays = ["BB_UNROLL_BY(1)"] if thread else []
+        stays = ["BB_UNROLL_BY(1)"] if self._fetching_loops > 1 else []
         return [
             *lines,
             *stays,

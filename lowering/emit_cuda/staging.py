@@ -76,7 +76,13 @@ def fetch_lines(
     )
     vector = vector_of(cursor, lane, array, dims, threads, staged.columns)
     if strides[lane] == "1" and vector is not None:
-        kind = f"bb::reader<{staged.type_name}, THREADS, {vector}>"
+        over = [
+            kind
+            for kind, name, length in (("rows", outer, staged.rows), ("cols", lane, staged.columns))
+            if name in ends or not dims[name].always_full or dims[name].block_length != length
+        ]
+        checked = "" if len(over) == 2 else f", bb::ends::{over[0] if over else 'none'}"
+        kind = f"bb::reader<{staged.type_name}, THREADS, {vector}{checked}>"
         own = f", {thread}" if thread else ""
         return [f"{kind}({matrix}, {strides[outer]}, {row}, {col}, {rows}, {cols}{own}).load({to});"]
     element = storage_type(staged.type.element_type)

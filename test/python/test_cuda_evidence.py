@@ -203,7 +203,7 @@ def test_whole_blocks_of_f32_spill_nothing(number: int, arch: str):
     for tf32 in (False, True):
         options = CompileOptions(target="cuda", cuda=CudaOptions(tf32=tf32))
         library = CudaLibrary(bb.parse(LARGE[number]), options)
-        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
+        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)[,>]", library.source)) == {"4"}
         assert spilled(library, arch) == {}
 
 
@@ -228,9 +228,8 @@ def test_kernels_for_parts_of_arrays_spill_nothing(arch: str):
 
 @pytest.mark.emulator_full
 @needs_nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("example", EVERY)
-def test_every_example_at_odd_extents_spills_nothing(example: str):
+def test_every_example_at_odd_extents_spills_nothing(example: str, arch: str):
     for type in ("f32", "f16", "bf16"):
-        found = spilled(library(odd_text(example, type, "past_block")), "sm_80")
-        # Nearly all of the decoder layer is in registers: 336 columns of rows at a time.
-        assert found == {} or (example == "decoder_layer" and max(max(found.values())) <= 64)
+        assert spilled(library(odd_text(example, type, "past_block")), arch) == {}

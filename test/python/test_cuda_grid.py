@@ -140,8 +140,7 @@ def test_odd_extents(program: str, extents: tuple[int, ...], type: str, tier: st
     outcome = run(PROGRAMS[program](*extents, type), type, tier=tier)
     assert outcome.within, outcome.error
     assert (outcome.mma > 0) == (type != "f32")
-    # Results whose rows are not aligned are stored in pieces of rows.
-    assert outcome.conflicts <= (1.15 if extents[-1] % 8 else 1.1)
+    assert outcome.conflicts <= 1.1
     for report, function in zip(outcome.reports, kernel.kernels_of(outcome.executable.module), strict=True):
         assert traffic_complaints(report, function) == []
 
@@ -165,15 +164,13 @@ LARGE = [
 def test_resources(program: str, extents: tuple[int, ...], type: str, arch: str):
     library = CudaLibrary(bb.parse(PROGRAMS[program](*extents, type)), CompileOptions(target="cuda"))
     # Every block that is fetched ahead comes 16 bytes at a time.
-    assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {
+    assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)[,>]", library.source)) == {
         "4" if type == "f32" else "8"
     }
     resources = library.resources(arch)
     split = {found.kernel.removesuffix("_parts") for found in resources if found.kernel.endswith("_parts")}
     for found in resources:
-        # 192 sums in each thread's registers: NVRTC 13 keeps all but a few of everything else there.
-        most = 16 if (program, extents[-1], type, arch) == ("ffn", 256, "f16", "sm_100") else 0
-        assert max(found.spill_stores, found.spill_loads) <= most
+        assert (found.spill_stores, found.spill_loads) == (0, 0)
         assert found.occupancy is None or found.occupancy.blocks > 0
         if found.instructions and found.kernel not in split:  # those add up what parts have computed
             assert (found.instructions["HMMA"] > 0) == (type != "f32")

@@ -40,6 +40,24 @@ def test_masked_blocks_are_not_fetched():
     assert outcome.moved[0] < (traffic.number(traffic.total.bytes_loaded) or 0)
 
 
+@pytest.mark.parametrize(
+    ("length", "width", "causal", "ends"),
+    [
+        (256, 64, False, {"none"}),
+        (250, 64, False, {"rows"}),
+        (256, 48, False, {"cols"}),
+        (250, 48, False, {"both"}),
+        # What a mask hides is not read: keys end at the diagonal, queries at a multiple of their blocks.
+        (256, 64, True, {"none", "rows"}),
+    ],
+)
+def test_only_ends_that_a_tile_may_go_over_are_checked(length: int, width: int, causal: bool, ends: set[str]):
+    text = attention(2, length, width, "bf16", causal=causal)
+    source = CudaLibrary(bb.parse(text), CompileOptions(target="cuda")).source
+    readers = re.findall(r"bb::reader<\w+, THREADS, 8(?:, bb::ends::(\w+))?>", source)
+    assert {found or "both" for found in readers} == ends
+
+
 def test_f32_is_multiplied_exactly_unless_tf32_is_asked_for():
     """And a CPU says that it has no tf32, wherever it is asked for."""
     text = attention(2, 300, 72, "f32")
@@ -50,7 +68,7 @@ def test_f32_is_multiplied_exactly_unless_tf32_is_asked_for():
     for library, product in ((exact, "float"), (rounded, "bb::tf32")):
         assert f"bb::contract_kn(out, bb::to_operand<{product}>(" in library.source.replace("out2", "out")
         # Q, K and V come in 16 bytes at a time, and only as many columns are multiplied as there are.
-        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)>", library.source)) == {"4"}
+        assert set(re.findall(r"bb::reader<\w+, THREADS, (\d)[,>]", library.source)) == {"4"}
         assert len(re.findall(rf"bb::shared_tile<{product}, \d+, 128>", library.source)) == 3
         assert "bb::contract<72>(" in library.source
     with pytest.raises(bb.InputError, match="tf32 belongs to the targets cuda and emulator"):

@@ -26,10 +26,13 @@ BB_DEVICE int this_thread_anew() { return bb_opaque(static_cast<int>(threadIdx.x
 //
 // VEC is how many elements an access moves; it divides the leading dimension, the first column and the
 // address in elements, so that an access is inside or outside and never partly: 16, 8 or 4 bytes by cp.async,
-// 2 bytes through a register. ROWS_END and COLS_END = false say that no tile goes over the matrix's end
-// there, which saves the comparison.
-template <class TILE, int THREADS, int VEC = TILE::PER_CHUNK, bool ROWS_END = true, bool COLS_END = true>
+// 2 bytes through a register. ENDS says which ends of the matrix a tile may go over: of the others nothing is
+// kept or compared.
+enum class ends { none, rows, cols, both };
+template <class TILE, int THREADS, int VEC = TILE::PER_CHUNK, ends ENDS = ends::both>
 struct reader {
+  static constexpr bool ROWS_END = ENDS == ends::rows || ENDS == ends::both;
+  static constexpr bool COLS_END = ENDS == ends::cols || ENDS == ends::both;
   using stored = typename TILE::stored;
   static constexpr int BYTES = VEC * TILE::SIZE;
   static constexpr int UNITS = TILE::COLS / VEC;                    // accesses in a row
@@ -69,7 +72,8 @@ struct reader {
       unsigned char* destination =
           tile.base +
           (STEP % 8 == 0 && col == 0 ? to + row * TILE::ROW_BYTES : place(my_row() + row, my_col() + col));
-      if constexpr (BYTES >= 4) bb_cp_async<BYTES>(destination, from, inside);
+      if constexpr (BYTES >= 4 && ENDS == ends::none) bb_cp_async<BYTES>(destination, from);
+      else if constexpr (BYTES >= 4) bb_cp_async<BYTES>(destination, from, inside);
       else *reinterpret_cast<stored*>(destination) = inside ? *from : stored(0.0f);
     }
   }
