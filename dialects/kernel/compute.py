@@ -56,7 +56,7 @@ from ..block.syntax import (
 from ..scalar import is_float, verify_scalar_region
 from .storage import CursorOp, TileOp
 from .structure import enclosing_loop, is_input, is_output, require_axes
-from .types import CursorType, PackedAttr, TileType
+from .types import CursorType, PackedAttr, Space, TileType
 
 
 def _item(op: IRDLOperation, value: SSAValue) -> TileType | CursorType:
@@ -90,9 +90,9 @@ class _MoveOp(IRDLOperation):
     def __init__(self, target: SSAValue, source: SSAValue, words: Sequence[str] = ()):
         super().__init__(operands=[target, source], properties={word: UnitAttr() for word in words})
 
-    def verify_same_dims(self) -> None:
+    def verify_same_dims(self, *, perhaps_turned: bool = False) -> None:
         target, source = _item(self, self.target), _item(self, self.source)
-        if target.dims != source.dims:
+        if target.dims != source.dims and not (perhaps_turned and target.dims == source.dims[::-1]):
             raise VerifyException(f"{self.name}: both sides must have the same dims, got {target}, {source}")
         if is_float(target.element_type) != is_float(source.element_type):
             raise VerifyException(
@@ -195,15 +195,15 @@ class StoreOp(_MoveOp):
 @irdl_op_definition
 class MoveOp(_MoveOp):
     """A tile → another tile, perhaps with other lanes: `kernel.move %b, %a : !kernel.tile<…>,
-    !kernel.tile<…>`.
+    !kernel.tile<…>`. A tile in shared memory may have the dims the other way around.
     """
 
     name = "kernel.move"
 
     def verify_(self) -> None:
-        _tile(self, self.target)
+        target = _tile(self, self.target)
         _tile(self, self.source)
-        self.verify_same_dims()
+        self.verify_same_dims(perhaps_turned=target.space.data is Space.Shared)
 
 
 @irdl_op_definition

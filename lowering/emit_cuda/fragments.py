@@ -27,6 +27,7 @@ from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padde
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window
+from .held import Columns, Held, Rows
 from .scalars import number, storage_type, value_type
 from .staging import Staged, is_fetched_ahead
 from .statements import Tile
@@ -37,59 +38,6 @@ _LANE[Output.Min] = "bb::min({total}, {value})"
 _QUAD = {Output.Sum: "sum_across_quad", Output.Max: "max_across_quad", Output.Min: "min_across_quad"}
 _UNITED = {Output.Sum: "plus", Output.Max: "larger", Output.Min: "smaller"}
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a dim's blocks that a warp holds: how many, the first one, and how many the block has."""
-
-    count: str
-    first: str
-    in_block: int
-
-    def declarations(self, warps: int, columns: int) -> list[str]:
-        """The lines that declare them, for so many warps along rows and along columns."""
-        warp = "bb::warp_id()" if columns == 1 else f"bb::warp_id() / {columns}"
-        return [
-            f"constexpr int {self.count} = {self.in_block // warps};  // of each tile, in a warp's registers",
-            f"const int {self.first} = {warp} * {self.count};",
-        ]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a dim's blocks that a warp holds: how many, the first one, and how many a block has."""
-
-    count: int
-    first: str
-    in_block: int
-
-
-@dataclass(frozen=True)
-class Held:
-    """A tile in registers: of a warp's rows and columns; of rows alone, if it is a vector over them."""
-
-    name: str
-    type: kernel.TileType
-    rows: Rows
-    cols: Columns | None
-
-    @property
-    def columns(self) -> int:
-        """The columns that a warp holds."""
-        return 0 if self.cols is None else self.cols.count
-
-    @property
-    def col0(self) -> str:
-        """The first of them."""
-        return "0" if self.cols is None else self.cols.first
-
-    @property
-    def declaration(self) -> str:
-        """The line that declares it."""
-        if len(self.type.dims) == 1:
-            return f"bb::row_vec<{self.rows.count}> {self.name};"
-        return f"bb::acc_tile<{self.rows.count}, {self.columns}> {self.name};"
 
 
 @dataclass
@@ -200,11 +148,22 @@ class Fragments:
 
     def _move(self, op: kernel.MoveOp) -> list[str]:
         if op.target in self.staged:
-            source = self.held[op.source]
-            to = self.stage(op.target)
+            source, dim = self.held[op.source], self.dims[kernel.dims_of(op.source)[0]]
+            to, end = self.stage(op.target), ""
+            if self._is_right_operand(op.target) and not (
+                dim.always_full and dim.block_length == source.rows.in_block
+            ):
+                end = f", {dim.width}"
             return [
                 f"// {self.staged[op.target].name} = {source.name}, for all warps",
-                f"bb::put({to}, {source.rows.first}, {source.col0}, {source.name});",
+                f"bb::put({to}, {source.rows.first}, {source.col0}, {source.name}{end});",
+            ]
+        if op.target in self.tiles:
+            source, vector = self.held[op.source], self.tiles[op.target]
+            first, width = source.rows.first, self.dims[source.type.dims[0]].width
+            return [
+                f"// {vector.pointer} = {source.name}, for all warps",
+                f"bb::store_rows({source.name}, {vector.pointer} + {first}, {width} - {first});",
             ]
         target = self.held[op.target]
         if op.source in self.held:
@@ -217,6 +176,10 @@ class Fragments:
             f"bb::take<{rows.count}, {target.columns}>({self.stage(op.source)}, {rows.first}, {target.col0});"
         ]
 
+    @staticmethod
+    def _is_right_operand(tile: SSAValue) -> bool:
+        return any(isinstance(op, kernel.ContractOp) and op.rhs is tile for op in kernel.readers(tile))
+
     def _load(self, op: kernel.LoadOp) -> list[str]:
         target, window = self.held[op.target], self.windows[op.source]
         rows, row0 = target.rows.count, target.rows.first
@@ -227,7 +190,7 @@ class Fragments:
             )
             return [f"bb::sweep_rows<{rows}>([&](bb::cell c) {{ {body} }});"]
         if not window.unit_columns:
-            col = _column(target)
+            col = target.column
             value = window.element(f"({row0} + c.row())", f"({col})" if "+" in col else col)
             inside = f"{row0} + c.row() < {window.widths[0]} && {col} < {window.widths[1]}"
             body = f"{target.name}[c] = {inside} ? (float)bb::scalar::value({value}) : 0.0f;"
@@ -250,7 +213,7 @@ class Fragments:
             )
             return [comment, f"bb::sweep_rows<{rows}>([&](bb::cell c) {{ {body} }});"]
         if not window.unit_columns:
-            col = _column(source)
+            col = source.column
             place = window.element(f"({row0} + c.row())", f"({col})" if "+" in col else col)
             body = (
                 f"if ({row0} + c.row() < {window.widths[0]} && {col} < {window.widths[1]}) "
@@ -272,11 +235,6 @@ class Fragments:
             comment,
             f"bb::store<{window.vector}>({source.name}, {stage}, {corner}, {window.pointer}, {rest});",
         ]
-
-
-def _column(held: Held) -> str:
-    """The column of an element in the block's tile."""
-    return "c.col()" if held.col0 == "0" else f"{held.col0} + c.col()"
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ from ...passes.kernel_place_cuda.warps import fragment_rows
 from ..emit_cpp.names import Names
 from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
-from .fragments import Fragments, Rows
+from .fragments import Fragments
 from .geometry import Array, Dim, Size, Window, name_dims, product_text, window_of
+from .held import Rows
 from .layouts import Layout
 from .memory import Memory
 from .names import cuda_names

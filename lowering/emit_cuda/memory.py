@@ -24,8 +24,8 @@ from ...passes.kernel_place_cuda.warps import exchange_bytes, swizzled_bytes, sw
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .barriers import Place
-from .fragments import Columns, Held, Rows
 from .geometry import Array, Dim, Length, Size, block_length, buffer_lengths, length_text, product_text
+from .held import Columns, Held, Rows
 from .scalars import element_bytes, storage_type
 from .staging import Staged, is_fetched_ahead
 from .statements import SwizzledTile, Tile

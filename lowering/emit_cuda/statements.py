@@ -77,7 +77,8 @@ class Statements:
                 return self._store(op)
             case kernel.MoveOp():
                 target, source = self.tiles[op.target], self.tiles[op.source]
-                value = _converted(source.element("row", "col"), target.type, source.type.element_type)
+                places = ("row", "col") if target.type.dims == source.type.dims else ("col", "row")
+                value = _converted(source.element(*places), target.type, source.type.element_type)
                 body = f"{target.element('row', 'col')} = {value};"
                 return [f"// {target.pointer} = {source.pointer}", *self._each(target.type, [body])]
             case kernel.FillOp():

@@ -10,6 +10,7 @@ from .general import drop_merges
 from .grid import PIPELINES, Grid, Pipeline, grids_for, place_in_grid
 from .grid_plan import grid_plan
 from .options import padded
+from .right_operands import share_right_operands
 from .rows import length_of, row_plan
 from .transposed import transpose_contractions
 from .warps import LARGEST_SHARED, MOST_REGISTERS, Staging, held_at_once, place_by_warps
@@ -96,6 +97,7 @@ def _tried(
     function.body.block.insert_op_before(trial, parallel)
     drop_merges(trial)
     transpose_contractions(trial)
+    share_right_operands(trial)
     placed = way(trial)
     rejected = parallel if placed else trial
     rejected.detach()

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatT
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import block, kernel
-from ...dialects.kernel import Output
+from ...dialects.kernel import Output, Space
 from .options import padded
 
 HELD_TYPES = (BFloat16Type, Float16Type, Float32Type)
@@ -54,7 +54,7 @@ def row_plan(
             lengths = [length_of(dims, name) for name in type.dims]
             if any(length is None or padded(length) > widest for length in lengths):
                 return None
-            if type.dims and type.dims[0] in rows:
+            if type.dims and type.dims[0] in rows and type.space.data is not Space.Shared:
                 if not isinstance(type.element_type, HELD_TYPES) and type.element_type != i1:
                     return None
                 held.append(op.result)
@@ -95,7 +95,10 @@ def _fits(op: Operation, plan: RowPlan) -> bool:
             tile, cursor = (op.target, op.source) if isinstance(op, kernel.LoadOp) else (op.source, op.target)
             return tile not in plan.held or len(kernel.dims_of(cursor)) == 1 or _is_float_array(cursor)
         case kernel.MoveOp():
-            return (op.target in plan.held) == (op.source in plan.held)
+            to_shared = kernel.tile_type(op.target).space.data is Space.Shared
+            return (
+                op.source in plan.held if to_shared else (op.target in plan.held) == (op.source in plan.held)
+            )
         case kernel.ContractOp():
             return _fits_contraction(op, plan)
         case kernel.SweepOp():

@@ -1,8 +1,8 @@
-"""Contractions whose right operand is what a kernel computes, turned over: (a b^T)^T = b a^T.
+"""Contractions whose right operand has to be the left one, turned over: (a b^T)^T = b a^T.
 
 Warps keep rows of what they compute, and read right operands from arrays. Where a weight stands on the left
-of what was computed from rows, the transposed product has these rows as its own; so then have the tiles that
-are computed from it, up to the arrays where they are stored.
+of what was computed from rows, or of rows that are read, the transposed product has these rows as its own; so
+then have the tiles that are computed from it, up to the arrays where they are stored.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects import kernel
 from ...dialects.kernel import Output
+from .right_operands import is_only_right_operand
+from .rows import contiguous_axis
 
 
 def transpose_contractions(parallel: kernel.ParallelOp) -> None:
@@ -20,10 +22,19 @@ def transpose_contractions(parallel: kernel.ParallelOp) -> None:
     for op in list(parallel.walk()):
         if not isinstance(op, kernel.ContractOp) or not isinstance(op.lhs.type, kernel.CursorType):
             continue
-        if isinstance(op.rhs.type, kernel.TileType) and not _is_loaded(op.rhs):
+        if _stands_on_the_wrong_side(op):
             tiles = _turned_with(op.accumulator)
             if tiles is not None:
                 _turn(tiles)
+
+
+def _stands_on_the_wrong_side(op: kernel.ContractOp) -> bool:
+    """Whether a contraction's right operand has to be the left one: it is computed from rows, or it alone has
+    rows that are contiguous in memory.
+    """
+    if isinstance(op.rhs.type, kernel.TileType):
+        return not _is_loaded(op.rhs) or contiguous_axis(op.lhs) == 0
+    return contiguous_axis(op.lhs) == 0 and contiguous_axis(op.rhs) == 1
 
 
 def _is_loaded(tile: SSAValue) -> bool:
@@ -47,7 +58,10 @@ def _turned_with(start: SSAValue) -> list[SSAValue] | None:
                 if op.accumulator is not tile or op.scale is not None:
                     return None
             elif isinstance(op, kernel.MoveOp):
-                found += [other for other in op.operands if other not in found]
+                # A right operand stays as it is: it is in shared memory, where it may be written either way.
+                found += [
+                    other for other in op.operands if other not in found and not is_only_right_operand(other)
+                ]
             elif isinstance(op, kernel.ForOp):
                 if op.merge is not None and tile in op.carried:
                     return None

@@ -251,8 +251,8 @@ def fragment_rows(length: int, warps: int) -> int:
 
 
 def swizzled_shape(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int) -> tuple[int, int]:
-    """The extents of a swizzled tile: of its rows of lanes, and of the lanes. What warps read their own rows
-    of has as many as all warps together.
+    """The extents of a swizzled tile: of its rows of lanes, and of the lanes. What warps read or write their
+    own rows of has as many as all warps together.
     """
     type = tile.type
     assert isinstance(type, kernel.TileType)
@@ -260,7 +260,11 @@ def swizzled_shape(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int) -
     is_right = any(
         isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
     )
-    height, width = padded(rows) if is_right else fragment_rows(rows, warps), padded(columns)
+    if is_right:
+        outer, lane = (columns, rows) if type.rows_in_lanes else (rows, columns)
+        is_put = any(isinstance(op, kernel.MoveOp) for op in kernel.writers(tile))
+        return fragment_rows(outer, warps) if is_put else padded(outer), padded(lane)
+    height, width = fragment_rows(rows, warps), padded(columns)
     return (width, height) if type.rows_in_lanes else (height, width)
 
 

@@ -94,27 +94,22 @@ def general_contractions(executable: Executable) -> int:
     )
 
 
-def complaints(outcome: Outcome, type: str, tier: str = "source", *, general: bool = False) -> list[str]:
-    """What a run leaves to be desired: nothing, where the evidence is complete. Kernels in the general form
-    are right and move what they should; they are complained of unless they are expected.
-    """
+def complaints(outcome: Outcome, type: str, tier: str = "source") -> list[str]:
+    """What a run leaves to be desired: nothing, where the evidence is complete."""
     found: list[str] = []
     if not outcome.within:
         found.append(f"results are {outcome.error} away from float64")
-    left = general_contractions(outcome.executable)
-    if (left > 0) != general:
+    if left := general_contractions(outcome.executable):
         found.append(f"{left} contractions are left to the general form")
     functions = [op.called() for op in launches(outcome.executable)]
     for number, (report, function) in enumerate(zip(outcome.reports, functions, strict=True)):
         assert function is not None
-        found += traffic_complaints(report, function)
-        if not general:
-            text = outcome.executable.library.launched[number].text
-            found += narrow_loads(report, function)
-            found += loop_conflicts(report, text) if tier == "source" else []
-            if tier == "source" and type != "f32":
-                found += idle_tensor_cores(report, text, function)
-    return found if general else found + _totals(outcome, type)
+        text = outcome.executable.library.launched[number].text
+        found += traffic_complaints(report, function) + narrow_loads(report, function)
+        found += loop_conflicts(report, text) if tier == "source" else []
+        if tier == "source" and type != "f32":
+            found += idle_tensor_cores(report, text, function)
+    return found + _totals(outcome, type)
 
 
 def _totals(outcome: Outcome, type: str) -> list[str]:

@@ -21,7 +21,7 @@ BF16, F16, F32 = (np.dtype(each) for each in (ml_dtypes.bfloat16, np.float16, np
 HELD = {"bb::bf16": BF16, "bb::f16": F16, "bb::tf32": F32, "float": F32}
 
 # type, M, N, K, width of B's tile, B stored K x N, A in shared memory (0), in registers (1), or sums (2), or
-# B taken twice (3); first column or row
+# B taken twice (3), or B from registers but for its last 3 rows (4); first column or row
 PRODUCTS = [
     ("bb::bf16", 32, 32, 64, 64, False, 0, 32),
     ("float", 32, 16, 8, 32, False, 0, 16),
@@ -43,6 +43,9 @@ PRODUCTS = [
     ("bb::tf32", 16, 48, 8, 64, True, 2, 0),
     ("bb::f16", 32, 32, 32, 64, True, 3, 32),
     ("bb::bf16", 16, 16, 64, 32, False, 3, 16),
+    ("bb::bf16", 32, 16, 16, 32, True, 4, 16),
+    ("float", 16, 32, 16, 32, False, 4, 0),
+    ("float", 16, 16, 32, 32, True, 4, 16),
 ]
 # type, rows and columns of a tile, threads, elements an access; rows and columns of the matrix
 TILES = [
@@ -137,8 +140,10 @@ def test_products(tier: str, case: tuple[Any, ...]) -> None:
     a = whole(1, m, k, dtype=HELD[type])
     b = whole(2, *((k, width) if kn else (width, k)), dtype=HELD[type])
     c = np.empty((m, n), np.float32)
-    shared = a.nbytes + b.nbytes
+    shared = a.nbytes + 3 * b.nbytes
     launch(tier, instance("product", *case[:-1]), a, b, c, np.int32(first), shared=shared)
+    if held == 4:
+        b[-3:] = 0
     right = wide(b)[:, first : first + n] if kn else wide(b)[first : first + n].T
     times = 3 if held == 3 else 1
     np.testing.assert_array_equal(c, times * (wide(a) @ right + 1))

@@ -4,7 +4,8 @@
 extern __shared__ __align__(1024) unsigned char smem[];
 
 // C[M, N] = A[M, K] times B, which is stored N x K, or K x WIDE of which columns first... are taken. One
-// warp. HELD 1: A is loaded to registers before, 2: A is sums that become an operand; 3: B is taken twice.
+// warp. HELD 1: A is loaded to registers before, 2: A is sums that become an operand; 3: B is taken twice;
+// 4: B goes through registers to a taller tile, all but its last 3 rows.
 template <class T, int M, int N, int K, int WIDE, bool KN, int HELD>
 __global__ void __launch_bounds__(32, 1)
     product(const typename bb::element<T>::stored* A, const typename bb::element<T>::stored* B, float* C,
@@ -33,6 +34,14 @@ __global__ void __launch_bounds__(32, 1)
     if constexpr (KN) bb::contract2_kn(c, d, a, 0, b, b, first);
     else bb::contract2(c, d, a, 0, b, b, first);
     bb::map(c, [](float one, float other) { return one + 2.0f * other; }, d);
+  } else if constexpr (HELD == 4) {
+    using Taller = bb::shared_tile<T, 2 * BTile::ROWS, BTile::COLS>;
+    const Taller taller{smem + ATile::BYTES + BTile::BYTES};
+    bb::put(taller, 0, 0, bb::take<BTile::ROWS, BTile::COLS>(b, 0, 0), BTile::ROWS - 3);
+    __syncthreads();
+    const auto held = bb::to_operand<T>(bb::take<M, K>(a, 0, 0));
+    if constexpr (KN) bb::contract_kn(c, held, taller, first);
+    else bb::contract(c, held, taller, first);
   } else if constexpr (KN) {
     bb::contract_kn(c, a, 0, b, first);
   } else {

@@ -166,11 +166,12 @@ BB_DEVICE void contract2(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA
 }
 
 // -------------------------------------------------------------------------------------------- b stored K x N
-template <int DEPTH = 0, class T, int M, int N, int RA, int K, int C, class P = as_is>
-BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, K, C> b,
+template <int DEPTH = 0, class T, int M, int N, int RA, int K, int R, int C, class P = as_is>
+BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_row, shared_tile<T, R, C> b,
                            int b_col, P prepare = P()) {
   static_assert(DEPTH % element<T>::STEP == 0 && DEPTH <= K,
                 "DEPTH is a multiple of 16, of tf32 8, within the tiles");
+  static_assert(K <= R, "a right operand has at least as many rows as the left one has columns");
   BB_UNROLL_BY((STEPS<T, M, N>))
   for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
@@ -178,9 +179,10 @@ BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<T, RA, K> a, int a_r
     multiply_step_kn(acc, step, b, b_col, k);
   }
 }
-template <int DEPTH = 0, class T, int M, int N, int RA, int K, int C, class P = as_is>
+template <int DEPTH = 0, class T, int M, int N, int RA, int K, int R, int C, class P = as_is>
 BB_DEVICE void contract2_kn(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T, RA, K> a, int a_row,
-                            shared_tile<T, K, C> bx, shared_tile<T, K, C> by, int b_col, P prepare = P()) {
+                            shared_tile<T, R, C> bx, shared_tile<T, R, C> by, int b_col, P prepare = P()) {
+  static_assert(K <= R, "a right operand has at least as many rows as the left one has columns");
   BB_UNROLL_BY((STEPS<T, M, N>))
   for (int k = 0; k < (DEPTH ? DEPTH : K) / element<T>::STEP; ++k) {
     auto step = load_step<M>(a, a_row, k);
@@ -189,8 +191,9 @@ BB_DEVICE void contract2_kn(acc_tile<M, N>& x, acc_tile<M, N>& y, shared_tile<T,
     multiply_step_kn(y, step, by, b_col, k);
   }
 }
-template <class T, int M, int N, int K, int C>
-BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_tile<T, K, C> b, int b_col) {
+template <class T, int M, int N, int K, int R, int C>
+BB_DEVICE void contract_kn(acc_tile<M, N>& acc, const a_frag<T, M, K>& a, shared_tile<T, R, C> b, int b_col) {
+  static_assert(K <= R, "a right operand has at least as many rows as the left one has columns");
   BB_UNROLL
   for (int k = 0; k < K / element<T>::STEP; ++k) multiply_step_kn(acc, step_of(a, k), b, b_col, k);
 }

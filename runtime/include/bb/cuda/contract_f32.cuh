@@ -89,10 +89,11 @@ BB_DEVICE void contract(acc_tile<M, N>& acc, shared_tile<float, RA, K> a, int a_
   for (int k = 0; k < (DEPTH ? DEPTH : K) / 4; ++k)
     multiply_quads(acc, load_quads<M>(a, a_row, k), b, b_row, k);
 }
-template <int DEPTH = 0, int M, int N, int RA, int K, int C>
-BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<float, RA, K> a, int a_row, shared_tile<float, K, C> b,
+template <int DEPTH = 0, int M, int N, int RA, int K, int R, int C>
+BB_DEVICE void contract_kn(acc_tile<M, N>& acc, shared_tile<float, RA, K> a, int a_row, shared_tile<float, R, C> b,
                            int b_col) {
   static_assert(DEPTH % 8 == 0 && DEPTH <= K, "DEPTH of f32 is a multiple of 8, within the tiles");
+  static_assert(K <= R, "a right operand has at least as many rows as the left one has columns");
   BB_UNROLL_BY(1)
   for (int k = 0; k < (DEPTH ? DEPTH : K) / 8; ++k) BB_UNROLL
   for (int half = 0; half < 2; ++half)

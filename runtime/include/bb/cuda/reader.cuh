@@ -38,6 +38,7 @@ struct reader {
   static constexpr int UNITS = TILE::COLS / VEC;                    // accesses in a row
   static constexpr int ACROSS = UNITS < THREADS ? UNITS : THREADS;  // of them at a time
   static constexpr int STEP = THREADS / ACROSS;                     // rows at a time
+  static constexpr int MOST_AT_ONCE = 8;                            // short accesses without a branch
   static_assert(BYTES == 2 || BYTES == 4 || BYTES == 8 || BYTES == 16, "an access moves 2, 4, 8 or 16 bytes");
   static_assert(THREADS % ACROSS == 0 && UNITS % ACROSS == 0,
                 "the threads of a reader cover whole rows of its tile, or an equal part of one");
@@ -63,7 +64,7 @@ struct reader {
   // reader.
   BB_DEVICE void load(TILE tile, long long distance = 0) const {
     if (STEP > TILE::ROWS && my_row() >= TILE::ROWS) return;
-    BB_UNROLL
+    BB_UNROLL_BY((BYTES == 16 ? TILE::ROWS : MOST_AT_ONCE))
     for (int row = 0; row < TILE::ROWS; row += STEP) BB_UNROLL
     for (int col = 0; col < TILE::COLS; col += ACROSS * VEC) {
       const bool inside = (!ROWS_END || row < rows_left) && (!COLS_END || col < cols_left);

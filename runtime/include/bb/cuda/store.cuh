@@ -25,6 +25,12 @@ BB_DEVICE void put(shared_tile<T, R, C> tile, int row0, int col0, const acc_tile
     }
   });
 }
+// The same with zeros for rows from `end` on: a right operand, whose rows past a block meet weights of zero.
+template <class T, int M, int N, int R, int C>
+BB_DEVICE void put(shared_tile<T, R, C> tile, int row0, int col0, acc_tile<M, N> x, int end) {
+  sweep<M, N>([&](cell c) { x[c] = row0 + c.row() < end ? x[c] : 0.0f; });
+  put(tile, row0, col0, x);
+}
 // A part of a shared tile as f32.
 template <int M, int N, class T, int R, int C>
 BB_DEVICE acc_tile<M, N> take(shared_tile<T, R, C> tile, int row0, int col0) {
