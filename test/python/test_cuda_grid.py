@@ -134,10 +134,10 @@ PROGRAMS = {"ffn": ffn, "layernorm_matmul": layernorm_matmul, "matmul": matmul, 
 
 @pytest.mark.emulator_full
 @pytest.mark.parametrize("tier", ["source", "ptx"])
-@pytest.mark.parametrize("type", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("type", ["f32", "tf32", "f16", "bf16"])
 @pytest.mark.parametrize(("program", "extents"), WIDE)
 def test_odd_extents(program: str, extents: tuple[int, ...], type: str, tier: str):
-    outcome = run(PROGRAMS[program](*extents, type), type, tier=tier)
+    outcome = run(PROGRAMS[program](*extents, type.removeprefix("t")), type, tier=tier)
     assert outcome.within, outcome.error
     assert (outcome.mma > 0) == (type != "f32")
     assert outcome.conflicts <= 1.1
