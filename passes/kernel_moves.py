@@ -126,11 +126,14 @@ def _bytes(op: Operation, cursor: kernel.CursorOp, dims: Mapping[str, block.DimA
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     around: list[str] = []
+    parts: set[str] = set()
     early: kernel.ForOp | None = None
     scope = op.parent_op()
     while scope is not None:
         if isinstance(scope, kernel.ForOp | kernel.ParallelOp):
             around += scope.dim_names
+        if isinstance(scope, kernel.ForOp) and scope.part_dim is not None:
+            parts.add(scope.part_dim)  # all parts together have the iterations of the loop
         if isinstance(scope, kernel.ForOp) and scope.until_dim is not None:
             if early is not None:
                 raise OpError(op, "stands in two loops that end early, whose traffic has no formula")
@@ -138,7 +141,7 @@ def _bytes(op: Operation, cursor: kernel.CursorOp, dims: Mapping[str, block.DimA
         scope = scope.parent_op()
     moving = {name for name in item.dims if name in around and name not in cursor.first_dims}
     total = Polynomial.constant(item_bytes(item.element_type))
-    names = {*around, *item.dims}
+    names = {*around, *item.dims} - parts
     if early is not None:
         total *= _until(early, op, moving, dims)
         names -= {early.dim_names[0], early.until_dim or ""}

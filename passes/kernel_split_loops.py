@@ -18,11 +18,12 @@ from xdsl.passes import ModulePass
 
 from ..dialects import block, kernel
 from ..dialects.block import Blocking, DimAttr
-from ..dialects.block.types import axes_attr
 from ..dialects.kernel.effects import tiles_read, tiles_written
 
 LEAST = 4
 """Iterations that a part has at least: below that, uniting takes as long as it saves."""
+MOST_OF_UNKNOWN = 32
+"""Parts of a loop whose iterations only a call knows: each costs a little, even one without iterations."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,8 @@ class KernelSplitLoopsPass(ModulePass):
     """Compute a long loop that has a `merge` in parts, by a kernel of its own, and unite them in a second.
 
     Where a parallel loop has less than `tasks` iterations, the loop goes to as many parts as give so many
-    thread blocks together, with at least 4 iterations each. The number of parts divides the number of
-    blocks, and follows from extents alone. Loops over dims of unknown extent, with `until`, or with a last
-    block that is not full stay as they are, and so do those that know which block is at hand.
+    thread blocks together, with 4 iterations or more each but for the last. The number of parts follows from
+    extents alone, and is 32 at most where the extent of the loop's dim is unknown.
     """
 
     name = "kernel-split-loops"
@@ -121,13 +121,9 @@ class _Split:
             if op is self.loop:
                 break
             inner.add_op(op.clone(known))
-        iterations = Block()
-        for op in self.loop.body.block.ops:
-            copy = op.clone(known)
-            iterations.add_op(copy)
-            if isinstance(copy, kernel.CursorOp):
-                copy.axes = axes_attr([self._with_part(axis) for axis in copy.axis_dims])
-        plain = kernel.ForOp(self.dim, Region(iterations))
+        iterations = Block([op.clone(known) for op in self.loop.body.block.ops])
+        end = None if self.loop.until_dim is None else (self.loop.until_dim, self.loop.until_offset)
+        plain = kernel.ForOp(self.dim, Region(iterations), end, part=self.number)
         plain.location = self.loop.location
         inner.add_op(plain)
         for tile, argument in zip(self.loop.carried, body.args[count:], strict=True):
@@ -143,21 +139,12 @@ class _Split:
         parallel.location = self.parallel.location
         body.add_op(parallel)
         drop_unread(parallel)
-        old_dim = self.dims[self.dim]
-        assert old_dim.static_extent is not None
-        dims = {
-            self.number: DimAttr(self.parts, 0, Blocking.Batch),
-            **self.dims,
-            self.dim: DimAttr(old_dim.static_extent // self.parts, old_dim.size.data),
-        }
+        dims = {self.number: DimAttr(self.parts, 0, Blocking.Batch), **self.dims}
         new = kernel.FuncOp(name, len(arrays), Region(body), {block.DIMS: block.dims_attr(dims)})
         new.location = self.function.location
         parent = self.function.parent
         assert parent is not None
         parent.insert_op_before(new, self.function)
-
-    def _with_part(self, axis: list[str]) -> list[str]:
-        return [name for dim in axis for name in ([self.number, dim] if dim == self.dim else [dim])]
 
     def _cursor(self, array: SSAValue, type: kernel.TileType) -> kernel.CursorOp:
         item = kernel.CursorType(type.dims, type.element_type)
@@ -212,19 +199,25 @@ def _split_of(function: kernel.FuncOp, tasks: int) -> _Split | None:
         return None
     (loop,) = loops
     extents = [dims[name].static_extent for tile in loop.carried for name in _dims_of(tile)]
-    dim = dims[loop.dim_names[0]]
-    extent, size = dim.static_extent, dim.block_size
     grid = [_trips(dims[name]) for name in parallel.dim_names]
     for name in parallel.dim_names:
         # Each block has tiles of its own, which must have a place in the arrays.
         if not dims[name].is_batch and any(name not in _dims_of(tile) for tile in loop.carried):
             return None
-    if extent is None or size is None or extent % size or None in extents or None in grid:
+    dim = dims[loop.dim_names[0]]
+    if None in extents or None in grid or dim.is_whole:
         return None
     wanted = -(-tasks // prod(trips for trips in grid if trips is not None))
-    trips = extent // size
-    parts = max((n for n in range(1, wanted + 1) if trips % n == 0 and trips // n >= LEAST), default=1)
-    return None if parts == 1 else _Split(function, parallel, loop, dims, parts)
+    parts = _parts(_trips(dim), wanted)
+    return None if parts < 2 else _Split(function, parallel, loop, dims, parts)
+
+
+def _parts(trips: int | None, wanted: int) -> int:
+    """How many parts a loop has, none of them empty where the number of iterations is known."""
+    if trips is None:
+        return min(wanted, MOST_OF_UNKNOWN)
+    parts = max(1, min(wanted, trips // LEAST))
+    return -(-trips // -(-trips // parts))
 
 
 def _dims_of(tile: SSAValue) -> tuple[str, ...]:
@@ -244,7 +237,7 @@ def _trips(dim: DimAttr) -> int | None:
 def _may_split(loop: kernel.ForOp, parallel: kernel.ParallelOp) -> bool:
     """Whether the iterations of a loop may be those of several kernels."""
     merge = loop.merge
-    if merge is None or not loop.carried or loop.until_dim is not None:
+    if merge is None or not loop.carried:
         return False
     united = {tile for op in merge.block.walk() for tile in tiles_written(op)}
     if any(tile not in united for tile in loop.carried):
@@ -253,8 +246,8 @@ def _may_split(loop: kernel.ForOp, parallel: kernel.ParallelOp) -> bool:
     for op in parallel.walk():
         if isinstance(op, kernel.BufferOp):
             return False
-        if isinstance(op, kernel.QuantityOp) and op.dim_name == loop.dim_names[0]:
-            return False
+        if isinstance(op, kernel.QuantityOp) and op.dim_name == loop.dim_names[0] and op not in inside:
+            return False  # what unites the parts does not know it
         if isinstance(op, kernel.StoreOp) and op in inside:
             return False
         if op not in inside and any(loop.dim_names[0] in _dims_of(tile) for tile in _tiles_of(op)):

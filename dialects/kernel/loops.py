@@ -42,6 +42,9 @@ class ForOp(Loop):
     from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184
     elements later.
 
+    `kernel.for @N part @S` does a part of the iterations: consecutive ones, as many in every part but for the
+    last ones, which have fewer or none. The loop over S around counts the parts.
+
     `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }`: the iterations may be shared out in parts
     of consecutive ones, each with tiles of its own that hold at first what they hold before the loop: what is
     neutral. What another part leaves in %a is %b in the region, which unites it with what is in %a: that of
@@ -52,6 +55,7 @@ class ForOp(Loop):
 
     name = "kernel.for"
     dim: SymbolRefAttr = prop_def(FlatSymbolRefAttr)
+    part: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
     until: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
     offset: IntegerAttr | None = opt_prop_def(IntegerAttr)
     carried = var_operand_def()
@@ -67,18 +71,26 @@ class ForOp(Loop):
         until: tuple[str, int] | None = None,
         carried: Sequence[SSAValue] = (),
         merge: Region | None = None,
+        part: str | None = None,
     ):
-        """`until` is a dim M and an offset in elements: the loop ends that far after M's block at hand."""
+        """`until` is a dim M and an offset in elements: the loop ends that far after M's block at hand.
+        `part` is the dim that counts the parts of which it does one.
+        """
         end, offset = (None, 0) if until is None else until
         super().__init__(
             operands=[carried],
             properties={
                 "dim": SymbolRefAttr(dim),
+                "part": None if part is None else SymbolRefAttr(part),
                 "until": None if end is None else SymbolRefAttr(end),
                 "offset": IntegerAttr(offset, i64) if offset else None,
             },
             regions=[body, merge],
         )
+
+    @property
+    def part_dim(self) -> str | None:
+        return None if self.part is None else self.part.root_reference.data
 
     @property
     def until_dim(self) -> str | None:
@@ -96,6 +108,7 @@ class ForOp(Loop):
     def verify_(self) -> None:
         super().verify_()
         self._verify_until()
+        self._verify_part()
         if self.merge is not None:
             verify_merge(self, self.dim_names[0], self.carried, self.body.block, self.merge.block)
         elif self.carried:
@@ -114,10 +127,25 @@ class ForOp(Loop):
         if dims and not dims[until].is_whole and enclosing_loop(self, until) is None:
             raise VerifyException(f"kernel.for: no enclosing loop iterates over {until}")
 
+    def _verify_part(self) -> None:
+        if (part := self.part_dim) is None:
+            return
+        dims = require_declared(self, (part,))
+        if dims and not dims[part].is_batch:
+            raise VerifyException(f"kernel.for: parts are counted by a batch dim, which {part} is not")
+        if enclosing_loop(self, part) is None:
+            raise VerifyException(f"kernel.for: no enclosing loop iterates over {part}")
+        if self.merge is not None:
+            raise VerifyException(
+                "kernel.for: a part of a loop has no `merge`: another loop unites the parts"
+            )
+
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
         dim = parser.parse_symbol_name().data
-        until = None
+        part = until = None
+        if parser.parse_optional_keyword("part") is not None:
+            part = parser.parse_symbol_name().data
         if parser.parse_optional_keyword("until") is not None:
             offset = 0
             end = parser.parse_symbol_name().data
@@ -127,12 +155,14 @@ class ForOp(Loop):
         attributes = parse_keyword_attributes(parser)
         body = parse_body(parser)
         carried, merge = _parse_merge(parser)
-        op = cls(dim, body, until, carried, merge)
+        op = cls(dim, body, until, carried, merge, part)
         op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" @{self.dim_names[0]}")
+        if self.part_dim is not None:
+            printer.print_string(f" part @{self.part_dim}")
         if self.until_dim is not None:
             printer.print_string(f" until @{self.until_dim}")
             if self.until_offset:

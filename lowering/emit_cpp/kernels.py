@@ -370,6 +370,8 @@ class KernelEmitter:
         count, trips = dim.number, dim.trips
         lines: list[str] = []
         end = None
+        if op.part_dim is not None:
+            raise OpError(op, "does a part of its iterations, as blocks of threads of a GPU do")
         if op.until_dim is not None:
             last = self.dims[op.until_dim]
             after = last.behind(op.until_offset)

@@ -297,9 +297,10 @@ class KernelEmitter:
         self.memory = Memory(self.parallel, self._declared, self.dims, self.names, self.arrays, {})
         self.memory.shared_bytes = group // 32 * 4 if group > 32 else 0
         cursors = [op for op in self.parallel.walk() if isinstance(op, kernel.CursorOp)]
+        places = {op: self._statement(op) for op in cursors}
         body = ["const int task = blockIdx.x;", *self._positions()]
-        for op in cursors:
-            body += self._statement(op)
+        for op, lines in places.items():
+            body += lines if op.parent_op() is self.parallel else []
         long = [op for op in cursors if columns in kernel.dims_of(op.result)]
         vector = access_width([(op, self.windows[op.result].vector) for op in long])
         pieces = RowPieces(
@@ -316,7 +317,9 @@ class KernelEmitter:
         inner: list[str] = []
         once = pieces.same_in_all_rows(list(self.parallel.body.block.ops))
         for op in self.parallel.body.block.ops:
-            if not isinstance(op, kernel.TileOp | kernel.CursorOp):
+            if isinstance(op, kernel.ForOp):
+                inner += self._row_loop(op, places, pieces)
+            elif not isinstance(op, kernel.TileOp | kernel.CursorOp):
                 (body if op in once else inner).extend(pieces.lines(op))
         step = self.threads // group
         first = "0" if step == 1 else f"threadIdx.x / {group}"
@@ -326,6 +329,24 @@ class KernelEmitter:
             *body,
             f"for (int row = {first}; row < {width}; row += {step}) {{  // {who} has a row",
             *(f"  {line}" for line in inner),
+            "}",
+        ]
+
+    def _row_loop(
+        self, op: kernel.ForOp, places: Mapping[kernel.CursorOp, list[str]], pieces: RowPieces
+    ) -> list[str]:
+        """A loop whose iterations bring parts of the row at hand, some of them at a time."""
+        dim = self.dims[op.dim_names[0]]
+        lines: list[str] = []
+        for inner in op.body.block.ops:
+            if isinstance(inner, kernel.CursorOp):
+                lines += places[inner]
+            elif not isinstance(inner, kernel.TileOp):
+                lines += pieces.lines(inner)
+        return [
+            "BB_UNROLL_BY(8)",
+            f"for (int {dim.number} = 0; {dim.number} < {dim.trips}; {dim.number}++) {{",
+            *(f"  {line}" for line in lines),
             "}",
         ]
 
@@ -426,8 +447,11 @@ class KernelEmitter:
             self.ends[op.dim_names[0]] = end
             lines.append(f"const int {end} = min({dim.extent}, {after});  // the rest is masked")
             trips = end if dim.declared.is_batch else f"({end} + {dim.size} - 1) / {dim.size}"
+        first = "0"
+        if op.part_dim is not None:
+            first, trips = self._part(op, trips, lines)
         if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
-            return [*lines, *self._pipeline(op, stages, trips, end)]
+            return [*lines, *self._pipeline(op, stages, first, trips, end)]
         under_way = self.under_way
         inner = [*dim.position(end), *self._body(op.body.block.ops)]
         self.under_way |= under_way
@@ -435,10 +459,22 @@ class KernelEmitter:
         return [
             *lines,
             *stays,
-            f"for (int {count} = 0; {count} < {trips}; {count}++) {{",
+            f"for (int {count} = {first}; {count} < {trips}; {count}++) {{",
             *(f"  {line}" for line in inner),
             "}",
         ]
+
+    def _part(self, op: kernel.ForOp, trips: str, lines: list[str]) -> tuple[str, str]:
+        """The names of the first iteration of a part, and of the one after its last."""
+        dim, part = self.dims[op.dim_names[0]], self.dims[op.part_dim or ""]
+        first, length, after = (
+            self.names.claim(f"{dim.extent}{word}") for word in ("first", "length", "after")
+        )
+        lines += [
+            f"const int {length} = ({trips} + {part.extent} - 1) / {part.extent};  // of each part",
+            f"const int {first} = {part.number} * {length}, {after} = min({first} + {length}, {trips});",
+        ]
+        return first, after
 
     @property
     def _fetching_loops(self) -> int:
@@ -447,7 +483,7 @@ class KernelEmitter:
             STAGES_ATTRIBUTE in op.attributes for op in self.parallel.walk() if isinstance(op, kernel.ForOp)
         )
 
-    def _pipeline(self, op: kernel.ForOp, stages: int, trips: str, end: str | None) -> list[str]:
+    def _pipeline(self, op: kernel.ForOp, stages: int, first: str, trips: str, end: str | None) -> list[str]:
         """A loop whose blocks are fetched while earlier ones are computed with."""
         assert self.fragments is not None
         dim = self.dims[op.dim_names[0]]
@@ -481,7 +517,8 @@ class KernelEmitter:
             "};",
         ]
         for number in range(stages - 1):
-            lines += [f"if ({number} < {trips}) {fetch}({number}, {number});", "bb::cp_async_commit();"]
+            ahead = str(number) if first == "0" else f"{first} + {number}" if number else first
+            lines += [f"if ({ahead} < {trips}) {fetch}({ahead}, {number});", "bb::cp_async_commit();"]
         under_way = self.under_way
         self.under_way = False
         vectors: list[str] = []
@@ -509,7 +546,7 @@ class KernelEmitter:
         return [
             *lines,
             *stays,
-            f"for (int {count} = 0, {stage} = 0; {count} < {trips}; "
+            f"for (int {count} = {first}, {stage} = 0; {count} < {trips}; "
             f"{count}++, {stage} = bb::next_stage<{stages}>({stage})) {{",
             *(f"  {line}" for line in inner),
             "}",

@@ -1,7 +1,8 @@
 """The placement of kernels without contractions: whole rows in registers, each read once and written once.
 
 A row is a warp's, or, where it is long, all of a block's; its threads hold pieces of it, and reduce along it
-by shuffles. Such kernels wait for memory, and need nothing but wide accesses.
+by shuffles. Such kernels wait for memory, and need nothing but wide accesses. What unites the parts of a loop
+is one, too: parts of each row go by.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ def place_whole_rows(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]
     if not shapes <= {(rows, columns), (rows,), (columns,)} or rows == columns:
         return False
     length = length_of(dims, columns)
-    if not dims[columns].is_whole or length is None or length_of(dims, rows) is None:
+    if length is None or (dims[columns].static_extent or 1) % length or length_of(dims, rows) is None:
         return False
     if any(not isinstance(_type(op).element_type, HELD_TYPES) for op in tiles):
         return False
-    if not all(_fits(op, rows) for op in parallel.body.block.ops):
+    if not all(_fits(op, rows, dims) for op in parallel.body.block.ops):
         return False
     group = next((each for each in GROUPS if -(-length // each) <= MOST_ELEMENTS), GROUPS[-1])
     if -(-length // group) > MOST_AT_ALL:
@@ -55,8 +56,16 @@ def _type(op: kernel.TileOp) -> kernel.TileType:
     return op.result.type
 
 
-def _fits(op: object, rows: str) -> bool:
+def _fits(op: object, rows: str, dims: dict[str, block.DimAttr]) -> bool:
     match op:
+        case kernel.ForOp():
+            plain = op.merge is None and op.until is None and op.part is None
+            return (
+                plain
+                and dims[op.dim_names[0]].is_batch
+                and not any(isinstance(inner, kernel.ForOp) for inner in op.body.block.ops)
+                and all(_fits(inner, rows, dims) for inner in op.body.block.ops)
+            )
         case kernel.TileOp() | kernel.CursorOp() | kernel.FillOp() | kernel.MoveOp():
             return True
         case kernel.LoadOp() | kernel.StoreOp():

@@ -221,7 +221,7 @@ def loop_conflicts(report: LaunchReport, text: str) -> list[str]:
 def _regions(lines: list[str]) -> Iterator[tuple[int, int]]:
     """The first and the last line of each loop over blocks, and of each function that fetches for one."""
     for number, line in enumerate(lines, start=1):
-        if re.match(r" *(for \(int \w+i = 0|auto fetch_)", line):
+        if re.match(r" *(for \(int \w+i = |auto fetch_)", line):
             indent = len(line) - len(line.lstrip())
             end = next(n for n in range(number, len(lines)) if re.match(rf" {{{indent}}}\}}", lines[n]))
             yield number, end + 1

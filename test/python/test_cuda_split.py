@@ -6,14 +6,14 @@ import bb
 import numpy as np
 import pytest
 from bb.runtime.lowered_program import CudaOptions
-from cuda_evidence import run
+from cuda_evidence import complaints, run
 
 
-def decode(heads: int, queries: int, keys: int, width: int, type: str) -> str:
+def decode(heads: int, queries: int, keys: int, width: int, type: str, *, causal: bool = False) -> str:
     q, k = (f"tensor<{heads}x{rows}x{width}x{type}>" for rows in (queries, keys))
     return f"""
 func.func @decode(%q: {q}, %k: {k}, %v: {k}) -> {q} {{
-  %out = array.attention %q, %k, %v : {q}, {k}, {k} -> {q}
+  %out = array.attention %q, %k, %v{" causal" if causal else ""} : {q}, {k}, {k} -> {q}
   func.return %out : {q}
 }}"""
 
@@ -47,6 +47,23 @@ def test_attention_of_one_query_goes_to_many_blocks():
     assert np.array_equal(*results)
 
 
+def test_a_length_that_only_calls_know():
+    """As the keys of a cache that grows: some parts are empty, or have a last block that is not full."""
+    text = decode(2, 1, 999, 32, "f16").replace("999", "?")
+    function = bb.compile(text, target="emulator", cuda=CudaOptions(check=True))
+    assert "constexpr int S = 32;" in function.library.source
+    random = np.random.default_rng(0)
+    for length in (1, 64, 65, 2081):
+        q, k, v = (random.standard_normal((2, n, 32)).astype(np.float16) for n in (1, length, length))
+        scores = q.astype(float) @ k.astype(float).swapaxes(1, 2) / 32**0.5
+        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+        wanted = weights / weights.sum(axis=2, keepdims=True) @ v.astype(float)
+        assert np.abs(function(q, k, v) - wanted).max() < 2e-3
+        parts, _ = function.library.reports
+        for name in ("k", "v"):
+            assert parts.buffer(name).bytes_read == 2 * length * 32 * 2
+
+
 @pytest.mark.emulator_full
 @pytest.mark.parametrize("tier", ["source", "ptx"])
 @pytest.mark.parametrize(
@@ -57,10 +74,12 @@ def test_attention_of_one_query_goes_to_many_blocks():
         (decode(1, 1, 512, 16, "f32"), "f32"),
         (product(8, 4096, 32, "bf16"), "bf16"),
         (product(3, 1024, 40, "f32"), "f32"),
+        (decode(1, 1, 1061, 24, "f32"), "f32"),
+        (decode(2, 5, 1061, 64, "bf16", causal=True), "bf16"),
+        (product(3, 1000, 40, "f16"), "f16"),
     ],
 )
 def test_loops_in_parts(text: str, type: str, tier: str):
     outcome = run(text, type, tier=tier)
-    assert outcome.within, outcome.error
     assert len(outcome.reports) == 2
-    assert outcome.conflicts <= 1.1
+    assert complaints(outcome, type, tier) == []

@@ -24,17 +24,17 @@ func.func @few(%x: tensor<16x200xf16>, %w: tensor<200x512xf16>) -> tensor<16x512
 
 // A whole feed-forward layer in one loop over hidden features: numbers of rows and what crosses from warp to
 // warp in shared memory, the columns of the result not cut, W3's block under way while the inner loop runs.
-func.func @ffn(%x: tensor<512x200xf16>, %w1: tensor<200x600xf16>, %w2: tensor<200x600xf16>, %w3: tensor<600x400xf16>)
+func.func @ffn(%x: tensor<512x200xf16>, %w1: tensor<200x232xf16>, %w2: tensor<200x232xf16>, %w3: tensor<232x400xf16>)
     -> tensor<512x400xf16> {
   %y = array.rms_norm %x eps 1.000000e-06 : tensor<512x200xf16>
-  %g = array.matmul %y, %w1 : tensor<512x200xf16>, tensor<200x600xf16> -> tensor<512x600xf16>
-  %u = array.matmul %y, %w2 : tensor<512x200xf16>, tensor<200x600xf16> -> tensor<512x600xf16>
-  %s = array.silu %g : tensor<512x600xf16>
-  %z = array.elementwise (%a = %s, %b = %u) : tensor<512x600xf16>, tensor<512x600xf16> -> tensor<512x600xf16> {
+  %g = array.matmul %y, %w1 : tensor<512x200xf16>, tensor<200x232xf16> -> tensor<512x232xf16>
+  %u = array.matmul %y, %w2 : tensor<512x200xf16>, tensor<200x232xf16> -> tensor<512x232xf16>
+  %s = array.silu %g : tensor<512x232xf16>
+  %z = array.elementwise (%a = %s, %b = %u) : tensor<512x232xf16>, tensor<512x232xf16> -> tensor<512x232xf16> {
     %p = arith.mulf %a, %b : f16
     array.yield %p : f16
   }
-  %o = array.matmul %z, %w3 : tensor<512x600xf16>, tensor<600x400xf16> -> tensor<512x400xf16>
+  %o = array.matmul %z, %w3 : tensor<512x232xf16>, tensor<232x400xf16> -> tensor<512x400xf16>
   func.return %o : tensor<512x400xf16>
 }
 // CHECK-LABEL: kernel.func @ffn
@@ -53,10 +53,10 @@ func.func @ffn(%x: tensor<512x200xf16>, %w1: tensor<200x600xf16>, %w2: tensor<20
 // CHECK-NEXT: kernel.contract accumulate %{{.*}}, [[Z]], %w3_1 multiply f16
 
 // A result with more columns than registers hold: the hidden features of a block go through its own memory.
-func.func @wider(%x: tensor<512x200xf16>, %w1: tensor<200x600xf16>, %w3: tensor<600x2048xf16>) -> tensor<512x2048xf16> {
-  %g = array.matmul %x, %w1 : tensor<512x200xf16>, tensor<200x600xf16> -> tensor<512x600xf16>
-  %s = array.silu %g : tensor<512x600xf16>
-  %o = array.matmul %s, %w3 : tensor<512x600xf16>, tensor<600x2048xf16> -> tensor<512x2048xf16>
+func.func @wider(%x: tensor<512x200xf16>, %w1: tensor<200x232xf16>, %w3: tensor<232x2048xf16>) -> tensor<512x2048xf16> {
+  %g = array.matmul %x, %w1 : tensor<512x200xf16>, tensor<200x232xf16> -> tensor<512x232xf16>
+  %s = array.silu %g : tensor<512x232xf16>
+  %o = array.matmul %s, %w3 : tensor<512x232xf16>, tensor<232x2048xf16> -> tensor<512x2048xf16>
   func.return %o : tensor<512x2048xf16>
 }
 // CHECK-LABEL: kernel.func @wider

@@ -1,21 +1,33 @@
 // RUN: bb-opt %s -p "kernel-split-loops{tasks=4}" | filecheck %s
 // RUN: bb-opt %s -p "kernel-split-loops{tasks=1}" | filecheck %s --check-prefix=WHOLE
-// RUN: sed 's/x4096xf32/x?xf32/g; s/dim<4096/dim<?/' %s | bb-opt -p "kernel-split-loops{tasks=4}" | filecheck %s --check-prefix=WHOLE
-// RUN: sed 's/4096/4100/g' %s | bb-opt -p "kernel-split-loops{tasks=4}" | filecheck %s --check-prefix=WHOLE
+// RUN: sed 's/dim<4096, block = 256>/dim<4096, whole>/' %s | bb-opt -p "kernel-split-loops{tasks=4}" | filecheck %s --check-prefix=WHOLE
+// RUN: sed 's/4096/4100/g' %s | bb-opt -p "kernel-split-loops{tasks=4}" | filecheck %s --check-prefix=RAGGED
+// RUN: sed 's/4096/2560/g' %s | bb-opt -p "kernel-split-loops{tasks=6}" | filecheck %s --check-prefix=FEWER
+// RUN: sed 's/x4096xf32/x?xf32/g; s/dim<4096/dim<?/' %s | bb-opt -p "kernel-split-loops{tasks=100}" | filecheck %s --check-prefix=UNKNOWN
 // RUN: sed 's/4096/1024/g' %s | bb-opt -p "kernel-split-loops{tasks=4}" | filecheck %s --check-prefix=WHOLE
+// RUN: not bb-opt %s -p "kernel-split-loops{tasks=4}" -t cpp 2>&1 | filecheck %s --check-prefix=CPU
 // RUN: not bb-opt %s -p "kernel-split-loops{tasks=0}" 2>&1 | filecheck %s --check-prefix=TASKS
 
-// Few tasks are enough, the extent is unknown, the last block is not full, or a part has too few iterations.
+// Few tasks are enough, there is one block, or a part has too few iterations.
 // WHOLE-NOT: _parts
+// 17 blocks, of which the last is not full, in parts of 9 and of 8.
+// RAGGED: kernel.func @row_sum_parts({{.*}} {S = #block.dim<2, batch>, {{.*}} N = #block.dim<4100, block = 256>}}
+// 10 blocks: no more than 2 parts of 5, for each has 4 blocks at least.
+// FEWER: kernel.func @row_sum_parts({{.*}} {S = #block.dim<2, batch>,
+// An extent that only calls know.
+// UNKNOWN: kernel.func @row_sum_parts({{.*}} {S = #block.dim<32, batch>, {{.*}} N = #block.dim<?, block = 256>}}
+// UNKNOWN-NEXT: kernel.parallel @S, @B {
+// UNKNOWN: kernel.for @N part @S {
+// CPU: kernel-split-loops.mlir:{{.*}} error: 'kernel.for' op does a part of its iterations, as blocks of threads of a GPU do
 // TASKS: option 'tasks' must be at least 1, got 0
 
 // 16 blocks in 2 parts, for each of 2 batch items: the parts, and what is made of them.
 
-// CHECK: kernel.func @row_sum_parts(%x : !kernel.array<2x3x4096xf32>) outs(%total : !kernel.array<2x2x3xf32>) attributes {block.dims = {S = #block.dim<2, batch>, B = #block.dim<2, batch>, M = #block.dim<3, whole>, N = #block.dim<2048, block = 256>}}
+// CHECK: kernel.func @row_sum_parts(%x : !kernel.array<2x3x4096xf32>) outs(%total : !kernel.array<2x2x3xf32>) attributes {block.dims = {S = #block.dim<2, batch>, B = #block.dim<2, batch>, M = #block.dim<3, whole>, N = #block.dim<4096, block = 256>}}
 // CHECK-NEXT: kernel.parallel @S, @B {
 // CHECK: kernel.fill %[[TOTAL:.*]], 0.0
-// CHECK-NEXT: kernel.for @N {
-// CHECK-NEXT: kernel.cursor %x [B, M, (S, N)]
+// CHECK-NEXT: kernel.for @N part @S {
+// CHECK-NEXT: kernel.cursor %x [B, M, N]
 // CHECK-NOT: merge
 // CHECK: %[[TO:.*]] = kernel.cursor %total [S, B, M] : !kernel.array<2x2x3xf32> -> !kernel.cursor<M x f32>
 // CHECK-NEXT: kernel.store %[[TO]], %[[TOTAL]]

@@ -183,6 +183,37 @@ kernel.func @until_before() attributes {block.dims = {M = #block.dim<200, block 
 
 // -----
 
+kernel.func @part_of_blocks() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    // expected-error @+1 {{kernel.for: parts are counted by a batch dim, which M is not}}
+    kernel.for @N part @M {
+    }
+  }
+}
+
+// -----
+
+kernel.func @part_elsewhere() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @M {
+    // expected-error @+1 {{kernel.for: no enclosing loop iterates over H}}
+    kernel.for @N part @H {
+    }
+  }
+}
+
+// -----
+
+kernel.func @part_with_merge() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
+  kernel.parallel @H {
+    // expected-error @+1 {{kernel.for: a part of a loop has no `merge`: another loop unites the parts}}
+    kernel.for @N part @H {
+    } merge () {
+    }
+  }
+}
+
+// -----
+
 kernel.func @offset_alone() attributes {block.dims = {M = #block.dim<200, block = 64>, K = #block.dim<64, whole>, N = #block.dim<48, block = 8>, H = #block.dim<2, batch>}} {
   kernel.parallel @M {
     // expected-error @+1 {{kernel.for: has an offset without `until`}}

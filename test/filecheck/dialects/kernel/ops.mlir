@@ -43,6 +43,12 @@ kernel.func @loops() attributes {block.dims = {M = #block.dim<200, block = 64>, 
     // CHECK: kernel.for @N until @M {
     kernel.for @N until @M + 0 {
     }
+    // CHECK: kernel.for @N part @H {
+    kernel.for @N part @H {
+    }
+    // CHECK: kernel.for @N part @H until @M + 2 attributes {note = 4 : i64} {
+    kernel.for @N part @H until @M + 2 attributes {note = 4 : i64} {
+    }
   }
 }
 
