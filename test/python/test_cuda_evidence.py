@@ -10,6 +10,7 @@ import bb
 import numpy as np
 import pytest
 from bb.lowering.emit_cuda import Layout, emit_cuda
+from bb.lowering.pipelines import PIPELINES
 from bb.passes.array_traffic import array_traffic, difference_lines
 from bb.passes.kernel_moves import moves_of_module
 from bb.runtime.cuda_compile import compile_cuda, cuda_compiler_problem, kernel_resources
@@ -107,7 +108,9 @@ def test_where_kernels_move_something_else():
 
 def test_what_does_not_fit_into_registers_is_loaded_again():
     """The residual of a decoder layer is read before the attention, and once more behind it."""
-    compiled = library(odd_text("decoder_layer", "f16", "past_block"))
+    pipeline = PIPELINES["cuda"].replace("device=gpu", "device=gpu N=64 F=64")
+    text = odd_text("decoder_layer", "f16", "past_block")
+    compiled = CudaLibrary(bb.parse(text), CompileOptions(target="cuda", pipeline=pipeline))
     (function,) = compiled.kernels
     (parallel,) = function.body.block.ops
     assert parallel.attributes["warps"].value.data == 8

@@ -96,7 +96,7 @@ def test_what_nvrtc_makes_of_it(example: str, type: str):
 @pytest.mark.parametrize("width", [64, 128])
 def test_attention_is_built_as_flash_attention_2(width: int):
     library = CudaLibrary(
-        bb.parse(attention(4, 1024, width, "bf16", causal=True)), CompileOptions(target="cuda")
+        bb.parse(attention(16, 1024, width, "bf16", causal=True)), CompileOptions(target="cuda")
     )
     source = library.source
     # Q is fetched before the loop, K and V in two stages, P goes from registers to the second contraction.

@@ -31,8 +31,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
   const int last_key = CAUSAL ? min(keys, m0 + M + offset) : keys;
   const int tiles = last_key <= 0 ? 0 : (last_key + N - 1) / N;
   const int full = (CAUSAL ? min(keys, m0 + 1 + offset) : keys) / N;
-  bb::reader<QTile, THREADS, VEC, true, D != WIDE> q_in(Q + first_q, D, m0, 0, queries, D);
-  bb::reader<KTile, THREADS, VEC, true, D != WIDE> k_in(K + first_k, D, 0, 0, keys, D);
+  bb::reader<QTile, THREADS, VEC, D != WIDE ? bb::ends::both : bb::ends::rows> q_in(Q + first_q, D, m0, 0, queries, D);
+  bb::reader<KTile, THREADS, VEC, D != WIDE ? bb::ends::both : bb::ends::rows> k_in(K + first_k, D, 0, 0, keys, D);
   auto fetch = [&](int stage) {  // V lies as K does
     k_in.load(k[stage]), k_in.load(v[stage], V - K);
     k_in.next_rows(N);
