@@ -197,7 +197,7 @@ class RowPieces:
         if op.dim_name == self.rows:
             return f"{dim.start} + row"
         if op.dim_name == self.columns and op.dim_name in sweep.dims:
-            return "Row::col(s)"
+            return f"{dim.start} + Row::col(s)"
         raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
 
 

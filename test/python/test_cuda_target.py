@@ -120,6 +120,24 @@ def test_rows_move_in_16_bytes():
         assert found.instructions["STG"] == found.instructions["STG.128"]
 
 
+def test_indices_along_rows_that_are_cut():
+    """A block of a long row counts its columns from where it begins."""
+    program = """
+func.func @ramp(%x: tensor<3x20480xf32>) -> tensor<3x20480xf32> {
+  %i = array.iota axis 1 : tensor<3x20480xi32>
+  %y = array.elementwise (%a = %x, %n = %i) : tensor<3x20480xf32>, tensor<3x20480xi32> -> tensor<3x20480xf32> {
+    %f = arith.sitofp %n : i32 to f32
+    %b = arith.addf %a, %f : f32
+    array.yield %b : f32
+  }
+  func.return %y : tensor<3x20480xf32>
+}"""
+    function = bb.compile(program, target="emulator", cuda=CudaOptions(check=True))
+    result = function(np.zeros((3, 20480), np.float32))
+    assert "bb::row_piece<32, 4, 8>" in function.library.source
+    assert np.array_equal(result, np.broadcast_to(np.arange(20480), (3, 20480)))
+
+
 MATMUL = """
 func.func @matmul(%x: tensor<?x72xf16>, %w: tensor<72x40xf16>) -> tensor<?x40xf16> {
   %out = array.matmul %x, %w : tensor<?x72xf16>, tensor<72x40xf16> -> tensor<?x40xf16>
