@@ -24,6 +24,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output, Quantity
 from ...dialects.scalar import is_float
 from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padded
+from ...passes.kernel_place_cuda.right_operands import is_right_operand
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window
@@ -150,7 +151,7 @@ class Fragments:
         if op.target in self.staged:
             source, dim = self.held[op.source], self.dims[kernel.dims_of(op.source)[0]]
             to, end = self.stage(op.target), ""
-            if self._is_right_operand(op.target) and not (
+            if is_right_operand(op.target) and not (
                 dim.always_full and dim.block_length == source.rows.in_block
             ):
                 end = f", {dim.width}"
@@ -175,10 +176,6 @@ class Fragments:
             f"{target.name} = "
             f"bb::take<{rows.count}, {target.columns}>({self.stage(op.source)}, {rows.first}, {target.col0});"
         ]
-
-    @staticmethod
-    def _is_right_operand(tile: SSAValue) -> bool:
-        return any(isinstance(op, kernel.ContractOp) and op.rhs is tile for op in kernel.readers(tile))
 
     def _load(self, op: kernel.LoadOp) -> list[str]:
         target, window = self.held[op.target], self.windows[op.source]

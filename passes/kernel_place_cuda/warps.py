@@ -31,6 +31,7 @@ from .options import (
     padded,
 )
 from .reload import load_again
+from .right_operands import is_right_operand
 from .rows import RowPlan, contiguous_axis, length_of, row_plan
 from .vectors import fetch_vectors
 
@@ -130,7 +131,7 @@ class StagedOperands:
             elif isinstance(op, kernel.LoadOp) and (
                 (op.target in plan.held and self._is_staged(op))
                 or op.target in plan.swept
-                or self._is_right(op.target)
+                or is_right_operand(op.target)
             ):
                 self.cursors.setdefault(op.source, []).append(op)
 
@@ -146,12 +147,6 @@ class StagedOperands:
             len(item.dims) == 2
             and item.element_type == self.plan.multiply
             and contiguous_axis(op.source) == 1
-        )
-
-    def _is_right(self, tile: SSAValue) -> bool:
-        """Whether a tile is the right operand of a contraction."""
-        return any(
-            isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
         )
 
     def stages(self, cursor: SSAValue) -> int:
@@ -257,10 +252,7 @@ def swizzled_shape(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int) -
     type = tile.type
     assert isinstance(type, kernel.TileType)
     rows, columns = (length_of(dims, name) or 0 for name in type.dims)
-    is_right = any(
-        isinstance(use.operation, kernel.ContractOp) and use.operation.rhs is tile for use in tile.uses
-    )
-    if is_right:
+    if is_right_operand(tile):
         outer, lane = (columns, rows) if type.rows_in_lanes else (rows, columns)
         is_put = any(isinstance(op, kernel.MoveOp) for op in kernel.writers(tile))
         return fragment_rows(outer, warps) if is_put else padded(outer), padded(lane)

@@ -125,7 +125,8 @@ def test_indices_along_rows_that_are_cut():
     program = """
 func.func @ramp(%x: tensor<3x20480xf32>) -> tensor<3x20480xf32> {
   %i = array.iota axis 1 : tensor<3x20480xi32>
-  %y = array.elementwise (%a = %x, %n = %i) : tensor<3x20480xf32>, tensor<3x20480xi32> -> tensor<3x20480xf32> {
+  %y = array.elementwise (%a = %x, %n = %i)
+    : tensor<3x20480xf32>, tensor<3x20480xi32> -> tensor<3x20480xf32> {
     %f = arith.sitofp %n : i32 to f32
     %b = arith.addf %a, %f : f32
     array.yield %b : f32
