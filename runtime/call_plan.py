@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -32,6 +32,8 @@ _BYTES = np.dtype(np.uint8)
 
 Key = tuple[object, ...]
 """Layout of one call's arrays: dtype, extents, strides of each."""
+Read = tuple[Key, list[int], list[Any]]
+"""The layout of a call's arrays, their addresses, and what holds them."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,7 @@ class CallPlans:
         outputs: Sequence[object] = ()
         if out is not None:
             outputs = cast("Sequence[object]", out) if type(out) in (list, tuple) else (out,)
-        read = _read(arrays, outputs)
+        read = self._read(arrays, outputs)
         if read is None:
             return None
         key, addresses, owners = read
@@ -251,7 +253,7 @@ class CallPlans:
         if bits & plan.alignment_mask or (outputs and not plan.disjoint(addresses)):
             return None
         made = plan.run(addresses, thread_count(threads), self._spare)
-        results = [result_array(each) for each in owners[plan.arguments :]] if outputs else made
+        results = [self._result(each) for each in owners[plan.arguments :]] if outputs else made
         return results[0] if len(results) == 1 else tuple(results)
 
     def learn(
@@ -277,21 +279,36 @@ class CallPlans:
         given: Sequence[object] = ()
         if out is not None:
             given = cast("Sequence[object]", out) if type(out) in (list, tuple) else (out,)
-        read = _read(arrays, given)
+        read = self._read(arrays, given)
         if read is None or read[0] in self._plans:
             return
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
-        self._plans[read[0]] = _planned(inputs, outputs, self._bound, self._known, notes, results)
+        self._plans[read[0]] = self._planned(inputs, outputs, notes, results)
+
+    def _read(self, arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
+        """Layouts, addresses, and what holds them; None for something else than arrays.
+
+        What must hold besides for an array to be used is part of the layout: that an output can be written
+        to.
+        """
+        return _read(arrays, outputs)
+
+    def _result(self, output: Any) -> Array:
+        """What a call returns for an array that it was given for a result."""
+        return result_array(output)
+
+    def _planned(
+        self,
+        inputs: Sequence[ArrayView],
+        outputs: Sequence[ArrayView] | None,
+        notes: Notes,
+        results: Sequence[SSAValue],
+    ) -> CallPlan:
+        return planned(CallPlan, inputs, outputs, self._bound, self._known, notes, results)
 
 
-def _read(
-    arrays: Sequence[object], outputs: Sequence[object]
-) -> tuple[Key, list[int], list[Array | ArrayView]] | None:
-    """Layouts, addresses, and what holds them; None for something else than arrays.
-
-    What must hold besides for an array to be used is part of the layout: that an output can be written to.
-    """
+def _read(arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
     key: list[object] = []
     addresses: list[int] = []
     owners: list[Array | ArrayView] = []
@@ -328,14 +345,19 @@ def result_array(output: Array | ArrayView) -> Array:
     return output.view(BFLOAT16) if output.dtype == _UNTYPED else output
 
 
-def _planned(
+Plan = TypeVar("Plan", bound=CallPlan)
+
+
+def planned(
+    kind: type[Plan],
     inputs: Sequence[ArrayView],
     outputs: Sequence[ArrayView] | None,
     bound: Mapping[SSAValue, ArrayView],
     known: Mapping[SSAValue, ArrayView],
     notes: Notes,
     results: Sequence[SSAValue],
-) -> CallPlan:
+) -> Plan:
+    """The plan of a call that went the long way; its `keep` are arrays that calls had before it."""
     views: dict[SSAValue, ArrayView] = {}
     for each in notes.launched:
         views.update(zip(each.results, each.arrays[len(each.arrays) - len(each.results) :], strict=True))
@@ -362,7 +384,7 @@ def _planned(
     intermediate_bytes = lay_out(list(intermediate.values()))
     every = [*inputs, *targets]
     new = [] if outputs is not None else targets
-    return CallPlan(
+    return kind(
         launches=tuple(
             PlannedLaunch(each.name, each.entry, tuple(view.strides for view in each.arrays), each.lengths)
             for each in notes.launched

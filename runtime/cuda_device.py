@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -20,6 +21,7 @@ from .cuda_emulator.native_files import device_directory
 from .cuda_library import CudaLibrary
 from .interpreter import InputError
 from .lowered_program import CompileOptions
+from .scalar_semantics import BFLOAT16
 from .settings import binary_size
 
 OLDEST = (8, 0)
@@ -53,6 +55,50 @@ def cupy_module() -> Any:
     return cupy
 
 
+def new_array(cupy: Any, label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+    """A CuPy array that nothing has been written to. Raises DeviceError where there is no memory for it."""
+    raw = np.dtype(np.uint16) if dtype == BFLOAT16 else dtype
+    try:
+        array = cupy.empty(tuple(shape), raw)
+    except MemoryError as error:  # CuPy's own is one
+        raise DeviceError(f"{label} does not fit into the GPU's memory: {error}") from error
+    return array.view(dtype) if dtype == BFLOAT16 else array
+
+
+@dataclass(frozen=True)
+class DeviceLaunch:
+    """One launch of a function, complete but for the addresses of its arrays."""
+
+    cupy: Any
+    function: Any
+    name: str
+    blocks: int
+    threads: int
+    shared_bytes: int
+    numbers: tuple[np.generic, ...]
+    scratch: tuple[int, int] | None
+    """Bytes of memory for each of the blocks, and the iterations that they share."""
+
+    def __call__(self, pointers: Sequence[np.uint64]) -> None:
+        """Launch to CuPy's current stream. Raises DeviceError."""
+        arguments: list[object] = [*pointers, *self.numbers]
+        if self.scratch is not None:
+            size, tasks = self.scratch
+            try:
+                # Given back when this returns, to what is launched to the same stream after it.
+                memory = self.cupy.empty(max(16, self.blocks * size), np.uint8)
+            except MemoryError as error:  # CuPy's own is one
+                raise DeviceError(
+                    f"'{self.name}' needs {binary_size(self.blocks * size)} of memory of its own, "
+                    f"which the GPU does not have: {error}"
+                ) from error
+            arguments += [memory, np.int64(size), np.int32(tasks)]
+        try:
+            self.function((self.blocks,), (self.threads,), tuple(arguments), shared_mem=self.shared_bytes)
+        except Exception as error:  # CuPy's own, about this launch or about what ran before it
+            raise DeviceError(f"'{self.name}' cannot be launched: {one_sentence(str(error))}") from error
+
+
 class DeviceLibrary(CudaLibrary):
     """The kernels of a program on the current device; compiled when the first one is launched."""
 
@@ -82,28 +128,24 @@ class DeviceLibrary(CudaLibrary):
         numbers: Sequence[np.generic],
         scratch_bytes: int,
         outputs: int,
-    ) -> None:
-        launched = self._kernel(source, function)
-        arguments: list[object] = [np.uint64(view.pointer) for view in arrays]
-        arguments += numbers
+    ) -> DeviceLaunch:
         blocks = tasks
         if function.scratch:
             # A few blocks for each multiprocessor, which run several iterations with one piece of memory.
             attributes = self._cupy.cuda.Device().attributes
             blocks = min(tasks, 4 * int(attributes["MultiProcessorCount"]))
-            try:
-                # Given back when this returns, to what is launched to the same stream after it.
-                memory = self._cupy.empty(max(16, blocks * scratch_bytes), np.uint8)
-            except MemoryError as error:  # CuPy's own is one
-                raise DeviceError(
-                    f"'{function.entry}' needs {binary_size(blocks * scratch_bytes)} of memory of its own, "
-                    f"which the GPU does not have: {error}"
-                ) from error
-            arguments += [memory, np.int64(scratch_bytes), np.int32(tasks)]
-        try:
-            launched((blocks,), (function.threads,), tuple(arguments), shared_mem=function.shared_bytes)
-        except Exception as error:  # CuPy's own, about this launch or about what ran before it
-            raise DeviceError(f"'{function.entry}' cannot be launched: {one_sentence(str(error))}") from error
+        launch = DeviceLaunch(
+            self._cupy,
+            self._kernel(source, function),
+            function.entry,
+            blocks,
+            function.threads,
+            function.shared_bytes,
+            tuple(numbers),
+            (scratch_bytes, tasks) if function.scratch else None,
+        )
+        launch([np.uint64(view.pointer) for view in arrays])
+        return launch
 
     def load(self) -> None:
         """Compile all kernels for the current device, for arrays in row-major order, and launch none.

@@ -13,7 +13,7 @@ from ..lowering.emit_cuda import CudaKernel, CudaSource, Layout, emit_cuda
 from ..lowering.pipelines import PassPipeline
 from ..passes.kernel_place_cuda import KernelPlaceCudaPass, is_placed
 from .arrays import ArrayView
-from .call_plan import Notes
+from .call_plan import Launched, Notes
 from .cuda_compile import KernelResources, compile_cuda, kernel_resources
 from .cuda_emulator.native_files import device_directory
 from .interpreter import InputError
@@ -101,7 +101,6 @@ class CudaLibrary(LoweredProgram):
         self, launch: Launch, arrays: list[ArrayView], lengths: list[int], threads: int, notes: Notes
     ) -> None:
         """Run a kernel on arrays, with the extents of its dims in order."""
-        notes.repeatable = False
         layouts = tuple(layout_of(view) for view in arrays)
         source = self.written_for(launch.name, layouts)
         extents = dict(zip(launch.dims, lengths, strict=True))
@@ -120,7 +119,12 @@ class CudaLibrary(LoweredProgram):
             ]
             numbers += [np.int32(extents[name]) for name in function.dynamic_extents]
             scratch = function.scratch_bytes(extents)
-            self.run(source, function, tasks, arrays, numbers, scratch, len(launch.op.results_))
+            entry = self.run(source, function, tasks, arrays, numbers, scratch, len(launch.op.results_))
+            if entry is None:
+                notes.repeatable = False
+                continue
+            results = tuple(launch.op.results_)
+            notes.launched.append(Launched(launch.name, entry, tuple(arrays), tuple(lengths), results))
 
     def run(
         self,
@@ -131,8 +135,10 @@ class CudaLibrary(LoweredProgram):
         numbers: Sequence[np.generic],
         scratch_bytes: int,
         outputs: int,
-    ) -> None:
-        """Run one function of a source."""
+    ) -> Any:
+        """Run one function of a source. Gives what runs it again on other arrays of the same layout, if
+        anything does.
+        """
         raise NotImplementedError
 
 

@@ -14,7 +14,7 @@ from ..dialects import kernel
 from ..dialects.array import ReshapeOp, SliceOp, TransposeOp
 from .array_interpreter import Callback, evaluate_array_op, move_elements
 from .arrays import ArrayView, check_input, device_view, input_view, refuse_shared_elements
-from .cuda_device import DeviceError, cupy_module
+from .cuda_device import DeviceError, cupy_module, new_array
 from .dlpack import CPU_DEVICES, GPU_DEVICES, device_of
 from .interpreter import InputError
 from .scalar_semantics import BFLOAT16, Array, numpy_dtype
@@ -114,11 +114,7 @@ class CudaMemory:
         if isinstance(tensor.encoding, kernel.PackedAttr):
             raise InputError(f"{label} is packed, which is for CPUs")
         dtype = numpy_dtype(tensor.element_type, False)
-        try:
-            array = self._cupy.empty(tuple(shape), _raw(dtype))
-        except MemoryError as error:  # CuPy's own is one
-            raise DeviceError(f"{label} does not fit into the GPU's memory: {error}") from error
-        return self._view(array, label, dtype)
+        return self._view(new_array(self._cupy, label, shape, dtype), label, dtype)
 
     def evaluate(
         self, op: Operation, operands: Sequence[ArrayView], callbacks: Mapping[str, Callback], copy: bool

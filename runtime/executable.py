@@ -31,7 +31,7 @@ from .machine_description import register_this_machine
 from .profile import Profile, profile_of
 from .ranged import RangedExecutable, Ranges, compile_ranges
 from .scalar_semantics import Array, numpy_dtype
-from .targets import COMPILED, library_of, memory_of
+from .targets import COMPILED, library_of, memory_of, plans_of
 from .threads import thread_count
 from .tuning.choosing import Request, choice_for
 
@@ -47,8 +47,9 @@ class Executable:
     Call it with arrays, in the order of the arguments or by their names: numpy arrays, or anything on the CPU
     with `__dlpack__`. Any strides will do, without copies. It gives a numpy array, or a tuple where there is
     not one result; `out` takes arrays to write to instead. For the target `cuda` arrays are on the GPU, and
-    results CuPy's. Threads may share it. On a CPU, what only the layout of the arrays decides is remembered
-    for later calls, and so is up to 64 MiB of memory for intermediate arrays (for each call at once).
+    results CuPy's. Threads may share it. What only the layout of numpy's or CuPy's arrays decides is
+    remembered for later calls, and so is, on a CPU, up to 64 MiB of memory for intermediate arrays (for each
+    call at once).
     Pickling keeps the program, and compiles it again.
     """
 
@@ -78,7 +79,7 @@ class Executable:
         self._lock = Lock()
         # Once, for a program's attributes take longer to read than a small kernel takes to run.
         self._argument_names = tuple(argument.name for argument in arguments_of(self.function))
-        self._calls = CallPlans({}, {})
+        self._calls = plans_of(options)
 
     @property
     def use_cache(self) -> bool:
@@ -278,7 +279,7 @@ class Prepared:
         self._known = _Call(executable, self._bound, None, {}, threads).constants()
         # Calls may come from other threads, and on a GPU to other streams.
         executable.memory.synchronize()
-        self._calls = CallPlans(self._bound, self._known)
+        self._calls = plans_of(executable._options, self._bound, self._known)  # pyright: ignore[reportPrivateUsage]
 
     def __call__(
         self, *arrays: object, out: object = None, threads: int | None = None, **named: object

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from .array_memory import ArrayMemory, HostMemory
+from .arrays import ArrayView
+from .call_plan import CallPlans
 from .interpreter import InputError
 from .kernel_library import KernelLibrary
 from .lowered_program import CompileOptions
@@ -36,6 +40,19 @@ def library_of(program: ModuleOp, options: CompileOptions) -> KernelLibrary | Cu
     raise InputError(
         f"programs are compiled for the targets {', '.join(COMPILED)}, not for '{options.target}'"
     )
+
+
+def plans_of(
+    options: CompileOptions,
+    bound: Mapping[SSAValue, ArrayView] | None = None,
+    known: Mapping[SSAValue, ArrayView] | None = None,
+) -> CallPlans:
+    """What remembers the calls of an executable; `bound` and `known` are the arrays that are there before."""
+    if options.target == "cuda":
+        from .device_plan import DevicePlans
+
+        return DevicePlans(bound or {}, known or {})
+    return CallPlans(bound or {}, known or {})
 
 
 def memory_of(options: CompileOptions) -> ArrayMemory:

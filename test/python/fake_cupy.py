@@ -43,22 +43,25 @@ class DeviceArray:
             assert size == self.host.nbytes
             self.host.reshape(-1).view(np.uint8)[:256] = value  # all of it would take long
 
-        return SimpleNamespace(ptr=self.host.__array_interface__["data"][0], memset_async=fill)
+        pointer = self.host.__array_interface__["data"][0]
+        return SimpleNamespace(ptr=pointer, memset_async=fill, device_id=self.device_id)
+
+    device_id = 0
 
     def view(self, dtype: Any) -> DeviceArray:
-        return DeviceArray(self.host.view(dtype), self.cupy)
+        return self.cupy.array_of(self.host.view(dtype))
 
     def copy(self) -> DeviceArray:
         return self.cupy.asarray(self.host)
 
     def reshape(self, shape: Any) -> DeviceArray:
-        return DeviceArray(self.host.reshape(shape), self.cupy)
+        return self.cupy.array_of(self.host.reshape(shape))
 
     def transpose(self, axes: Any) -> DeviceArray:
-        return DeviceArray(self.host.transpose(axes), self.cupy)
+        return self.cupy.array_of(self.host.transpose(axes))
 
     def __getitem__(self, key: Any) -> DeviceArray:
-        return DeviceArray(self.host[key], self.cupy)
+        return self.cupy.array_of(self.host[key])
 
     def __setitem__(self, key: Any, value: DeviceArray) -> None:
         self.host[key] = value.host
@@ -171,6 +174,7 @@ class FakeCupy:
         self.pace, self.done = 0.5, False
         self.__version__ = "14.0.fake"
         self._memory: dict[int, tuple[int, weakref.ref[Any]]] = {}
+        self.ndarray = self._array_class()
         attributes = {
             "MaxSharedMemoryPerBlockOptin": shared,
             "MaxRegistersPerBlock": 65536,
@@ -205,6 +209,18 @@ class FakeCupy:
             MemoryPointer=lambda memory, offset: (memory, offset),
         )
 
+    def _array_class(self) -> type[DeviceArray]:
+        cupy = self
+
+        class ndarray(DeviceArray):  # CuPy's name
+            def __init__(self, shape: Any, dtype: Any, pointer: Any, strides: Any):
+                (low, _, owner, _), offset = pointer
+                assert owner is not None
+                flat = cupy.at(low + offset)
+                super().__init__(np.ndarray(shape, dtype, buffer=flat.data, strides=strides), cupy)
+
+        return ndarray
+
     def get_default_memory_pool(self) -> Any:
         return SimpleNamespace(free_all_blocks=lambda: None)
 
@@ -214,7 +230,7 @@ class FakeCupy:
     def asarray(self, host: Any, order: str = "K") -> DeviceArray:
         own = self._allocated(np.shape(host), np.asarray(host).dtype)
         own[...] = host
-        return DeviceArray(own, self)
+        return self.array_of(own)
 
     def asnumpy(self, array: DeviceArray) -> Any:
         return array.host.copy()
@@ -222,13 +238,13 @@ class FakeCupy:
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
         own = self._allocated(shape, np.dtype(dtype))
         own.view(np.uint8)[...] = 77
-        return DeviceArray(own, self)
+        return self.array_of(own)
 
-    def ndarray(self, shape: Any, dtype: Any, pointer: Any, strides: Any) -> DeviceArray:
-        (low, _, owner, _), offset = pointer
-        assert owner is not None
-        flat = self.at(low + offset)
-        return DeviceArray(np.ndarray(shape, dtype, buffer=flat.data, strides=strides), self)
+    def array_of(self, host: Any) -> DeviceArray:
+        """An array of this module's class, as CuPy makes them."""
+        array = object.__new__(self.ndarray)
+        DeviceArray.__init__(array, host, self)
+        return array
 
     def _allocated(self, shape: Any, dtype: np.dtype[Any]) -> Any:
         """Memory of its own, aligned as a device's allocations are."""
