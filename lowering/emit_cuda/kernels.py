@@ -470,9 +470,12 @@ class KernelEmitter:
         first, length, after = (
             self.names.claim(f"{dim.extent}{word}") for word in ("first", "length", "after")
         )
+        extent, parts = dim.declared.static_extent or 1, part.declared.static_extent or 1
+        is_even = op.until_dim is None and extent % (parts * (dim.block_length or 1)) == 0 and dim.is_static
+        last = f"{first} + {length}" if is_even else f"min({first} + {length}, {trips})"
         lines += [
             f"const int {length} = ({trips} + {part.extent} - 1) / {part.extent};  // of each part",
-            f"const int {first} = {part.number} * {length}, {after} = min({first} + {length}, {trips});",
+            f"const int {first} = {part.number} * {length}, {after} = {last};",
         ]
         return first, after
 
