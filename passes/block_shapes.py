@@ -186,6 +186,7 @@ def _shaped(
             roles.chained,
             roles.causal_columns,
             roles.columns,
+            roles.scores,
             roles.given,
             gpu_tile(
                 dims,
@@ -303,7 +304,9 @@ class _Roles:
     sums: Mapping[str, int]
     """How many contractions have each of the columns."""
     scores: Mapping[str, int]
-    """How many contractions with rows of results have each of the chained columns beside them."""
+    """Chained columns that rows of results are reduced along, but that results do not have: the keys of an
+    attention. How many contractions have each of them beside those rows.
+    """
     given: frozenset[str]
     """Columns of what the program gives."""
     sweeps_rows: bool
@@ -351,6 +354,7 @@ class _Roles:
             elif isinstance(op, block.ElementwiseOp):
                 masked |= {dim: until.dim for dim, until in masked_later(op).items()}
         chained = columns & summed - rows
+        keys = (chained & {*reduced, *masked}) - given
         causal = {
             dim: row
             for dim, row in masked.items()
@@ -366,7 +370,7 @@ class _Roles:
             frozenset(columns - chained - rows),
             frozenset(reduced | {*masked}),
             {dim: count for dim, count in sums.items() if dim in columns - chained - rows},
-            Counter(dims[1] for dims in results if dims[0] in rows and dims[1] in chained),
+            Counter(dims[1] for dims in results if dims[0] in rows and dims[1] in keys),
             frozenset(given),
             bool(rows) and not contractions and not rows & reduced,
             wide,

@@ -50,6 +50,8 @@ class GpuTile:
     depth: int = DEPTH
     whole_depth: int = WHOLE
     chained: int = CHAINED
+    keys: int = CHAINED
+    """Of what is chained, and rows are reduced along as scores are."""
 
 
 def gpu_tile(
@@ -66,16 +68,17 @@ def gpu_tile(
 
     `sums` are the columns of results that nothing is summed over later, and how many contractions have them;
     `reduced` are the dims that rows are reduced along: warps that hold whole rows of those do better.
-    `scores` says how many contractions have each of the chained dims as columns, one for each part of rotated
+    `scores` says how many contractions have each of the keys as columns, one for each part of rotated
     queries: all of them are in registers at once. `wide` says that operands of contractions have 32 bits or
     more: they take twice the shared memory, and, on FMA units, more registers beside the sums.
     """
     parts = 2 if wide else 1
     if any(name in reduced for name in (*chained, *sums)) or not sums:
-        keys = [name for name in chained if (dims[name].static_extent or CHAINED + 1) > CHAINED]
-        parts_of_scores = max((scores.get(name, 1) for name in keys), default=1)
-        narrow = parts_of_scores * _widest(dims, rows, keys) <= CHAINED
-        return GpuTile(depth=DEPTH // parts, chained=CHAINED if narrow else CHAINED // 2)
+        chain = CHAINED if _widest(dims, rows, chained) <= CHAINED else CHAINED // 2
+        cut = [name for name in chained if (dims[name].static_extent or CHAINED + 1) > CHAINED]
+        beside = max(scores.values(), default=1) * _widest(dims, rows, cut)
+        keys = chain if beside <= CHAINED else CHAINED // 2
+        return GpuTile(depth=DEPTH // parts, chained=min(chain, keys) if wide else chain, keys=keys)
     widths = {name: (dims[name].static_extent or WIDEST + 1) * count for name, count in sums.items()}
     widest, count = max(widths.values()), max(sums.values())
     if not chained:
@@ -124,13 +127,14 @@ def gpu_shape(
     chained: Collection[str],
     looped: Collection[str],
     columns: Collection[str],
+    keys: Collection[str],
     given: Collection[str],
     tile: GpuTile,
     *,
     sweeps_rows: bool,
 ) -> block.DimAttr:
     """The dim with a block size, by its part in results (`rows`, `given`, `columns`) and contractions
-    (`chained`).
+    (`chained`, `keys` among them).
 
     Dims in `looped` are cut by a mask, so that a loop over their blocks ends early: they are never whole.
     """
@@ -144,10 +148,11 @@ def gpu_shape(
     if name in rows:
         return dim.with_block_size(tile.rows)
     if name in chained:
+        size = tile.keys if name in keys else tile.chained
         # Columns of results stay whole where they can: rows are reduced along them, and residuals added.
-        longest = CHAINED if name in given else tile.chained
+        longest = max(size, CHAINED) if name in given else size
         if extent is None or extent > longest or name in looped:
-            return dim.with_block_size(tile.chained)
+            return dim.with_block_size(size)
         return whole
     if name in columns:
         longest, size = tile.whole, tile.columns
