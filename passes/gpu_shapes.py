@@ -161,7 +161,7 @@ def gpu_shape(
     return whole if extent is not None and extent <= longest else dim.with_block_size(size)
 
 
-def _widest(dims: Mapping[str, block.DimAttr], rows: Collection[str], keys: Collection[str]) -> int:
-    """The widest block of a dim that is neither one of rows nor one of keys."""
-    others = (dim for name, dim in dims.items() if name not in rows and name not in keys)
+def _widest(dims: Mapping[str, block.DimAttr], rows: Collection[str], looped: Collection[str]) -> int:
+    """The widest block of a dim that is neither one of rows nor looped over."""
+    others = (dim for name, dim in dims.items() if name not in rows and name not in looped)
     return max((min(dim.static_extent or WHOLE, WHOLE) for dim in others if not dim.is_batch), default=0)

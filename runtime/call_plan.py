@@ -8,9 +8,9 @@ for the addresses. A later call with arrays of the same layout writes its addres
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -221,10 +221,17 @@ class CallPlan:
 class CallPlans:
     """The plans of an executable, by the layout of the arrays it is called with.
 
-    `bound` and `known` are the arrays that are there before a call: see `Executable.prepare`.
+    `bound` and `known` are the arrays that are there before a call: see `Executable.prepare`. `kind` makes a
+    plan of its fields.
     """
 
-    def __init__(self, bound: Mapping[SSAValue, ArrayView], known: Mapping[SSAValue, ArrayView]):
+    def __init__(
+        self,
+        bound: Mapping[SSAValue, ArrayView],
+        known: Mapping[SSAValue, ArrayView],
+        kind: Callable[..., CallPlan] = CallPlan,
+    ):
+        self._kind = kind
         self._bound = dict(bound)
         self._known = dict(known)
         self._plans: dict[Key, CallPlan] = {}
@@ -284,7 +291,7 @@ class CallPlans:
             return
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
-        self._plans[read[0]] = self._planned(inputs, outputs, notes, results)
+        self._plans[read[0]] = _planned(self._kind, inputs, outputs, self._bound, self._known, notes, results)
 
     def _read(self, arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
         """Layouts, addresses, and what holds them; None for something else than arrays.
@@ -292,46 +299,33 @@ class CallPlans:
         What must hold besides for an array to be used is part of the layout: that an output can be written
         to.
         """
-        return _read(arrays, outputs)
+        key: list[object] = []
+        addresses: list[int] = []
+        owners: list[Array | ArrayView] = []
+        count = len(arrays)
+        for number, value in enumerate((*arrays, *outputs)):
+            if type(value) is np.ndarray:
+                own = value
+                key += (own.dtype, own.shape, own.strides)
+                if number >= count:
+                    key.append(own.flags.writeable)
+                addresses.append(data_address(own))
+                owners.append(own)
+                continue
+            try:
+                view = view_of(value, "")
+            except InputError:
+                return None
+            # The strides of a view count elements: a key of its own.
+            key += (view.dtype, view.shape, view.strides, ArrayView, view.writable)
+            addresses.append(view.pointer)
+            owners.append(view)
+        key.append(count)
+        return tuple(key), addresses, owners
 
     def _result(self, output: Any) -> Array:
         """What a call returns for an array that it was given for a result."""
         return result_array(output)
-
-    def _planned(
-        self,
-        inputs: Sequence[ArrayView],
-        outputs: Sequence[ArrayView] | None,
-        notes: Notes,
-        results: Sequence[SSAValue],
-    ) -> CallPlan:
-        return planned(CallPlan, inputs, outputs, self._bound, self._known, notes, results)
-
-
-def _read(arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
-    key: list[object] = []
-    addresses: list[int] = []
-    owners: list[Array | ArrayView] = []
-    count = len(arrays)
-    for number, value in enumerate((*arrays, *outputs)):
-        if type(value) is np.ndarray:
-            own = value
-            key += (own.dtype, own.shape, own.strides)
-            if number >= count:
-                key.append(own.flags.writeable)
-            addresses.append(data_address(own))
-            owners.append(own)
-            continue
-        try:
-            view = view_of(value, "")
-        except InputError:
-            return None
-        # The strides of a view count elements: a key of its own.
-        key += (view.dtype, view.shape, view.strides, ArrayView, view.writable)
-        addresses.append(view.pointer)
-        owners.append(view)
-    key.append(count)
-    return tuple(key), addresses, owners
 
 
 _UNTYPED = np.dtype("V2")
@@ -345,19 +339,15 @@ def result_array(output: Array | ArrayView) -> Array:
     return output.view(BFLOAT16) if output.dtype == _UNTYPED else output
 
 
-Plan = TypeVar("Plan", bound=CallPlan)
-
-
-def planned(
-    kind: type[Plan],
+def _planned(
+    kind: Callable[..., CallPlan],
     inputs: Sequence[ArrayView],
     outputs: Sequence[ArrayView] | None,
     bound: Mapping[SSAValue, ArrayView],
     known: Mapping[SSAValue, ArrayView],
     notes: Notes,
     results: Sequence[SSAValue],
-) -> Plan:
-    """The plan of a call that went the long way; its `keep` are arrays that calls had before it."""
+) -> CallPlan:
     views: dict[SSAValue, ArrayView] = {}
     for each in notes.launched:
         views.update(zip(each.results, each.arrays[len(each.arrays) - len(each.results) :], strict=True))

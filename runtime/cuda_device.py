@@ -55,11 +55,15 @@ def cupy_module() -> Any:
     return cupy
 
 
+def raw_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What elements are to those who only move them: of bfloat16, which not all know, its bits."""
+    return np.dtype(np.uint16) if dtype == BFLOAT16 else dtype
+
+
 def new_array(cupy: Any, label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
     """A CuPy array that nothing has been written to. Raises DeviceError where there is no memory for it."""
-    raw = np.dtype(np.uint16) if dtype == BFLOAT16 else dtype
     try:
-        array = cupy.empty(tuple(shape), raw)
+        array = cupy.empty(tuple(shape), raw_dtype(dtype))
     except MemoryError as error:  # CuPy's own is one
         raise DeviceError(f"{label} does not fit into the GPU's memory: {error}") from error
     return array.view(dtype) if dtype == BFLOAT16 else array

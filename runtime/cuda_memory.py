@@ -14,13 +14,10 @@ from ..dialects import kernel
 from ..dialects.array import ReshapeOp, SliceOp, TransposeOp
 from .array_interpreter import Callback, evaluate_array_op, move_elements
 from .arrays import ArrayView, check_input, device_view, input_view, refuse_shared_elements
-from .cuda_device import DeviceError, cupy_module, new_array
+from .cuda_device import DeviceError, cupy_module, new_array, raw_dtype
 from .dlpack import CPU_DEVICES, GPU_DEVICES, device_of
 from .interpreter import InputError
 from .scalar_semantics import BFLOAT16, Array, numpy_dtype
-
-_RAW = np.dtype(np.uint16)
-"""What the elements of bfloat16 arrays are to those who only move them."""
 
 
 def is_torch_on_gpu(value: object) -> bool:
@@ -74,7 +71,7 @@ class CudaMemory:
 
     def as_host(self, array: Any) -> Array:
         if array.dtype == BFLOAT16:
-            return cast(Array, self._cupy.asnumpy(array.view(_RAW))).view(BFLOAT16)
+            return cast(Array, self._cupy.asnumpy(array.view(raw_dtype(BFLOAT16)))).view(BFLOAT16)
         return cast(Array, self._cupy.asnumpy(array))
 
     def input(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
@@ -140,7 +137,7 @@ class CudaMemory:
         device = int(self._cupy.cuda.Device().id)
         memory = self._cupy.cuda.UnownedMemory(low, high - low, view.owner, device)
         pointer = self._cupy.cuda.MemoryPointer(memory, view.pointer - low)
-        dtype = _raw(view.dtype)
+        dtype = raw_dtype(view.dtype)
         strides = tuple(stride * dtype.itemsize for stride in view.strides)
         return self._cupy.ndarray(view.shape, dtype, pointer, strides=strides)
 
@@ -163,14 +160,10 @@ class CudaMemory:
             raise DeviceError(f"{label} does not fit into the GPU's memory: {error}") from error
 
     def _view(self, array: Any, label: str, dtype: np.dtype[Any]) -> ArrayView:
-        own = array.view(dtype) if dtype == BFLOAT16 else array
+        own = array.view(dtype) if dtype == BFLOAT16 and array.dtype != dtype else array
         strides = tuple(int(stride) // dtype.itemsize for stride in array.strides)
         return ArrayView(label, int(array.data.ptr), tuple(array.shape), strides, dtype, True, own)
 
 
-def _raw(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return _RAW if dtype == BFLOAT16 else dtype
-
-
 def _bits(array: Array) -> Array:
-    return array.view(_RAW) if array.dtype == BFLOAT16 else array
+    return array.view(raw_dtype(BFLOAT16)) if array.dtype == BFLOAT16 else array

@@ -7,14 +7,15 @@ arrays. Those of other libraries, torch's too, go the long way each time: stream
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from .arrays import ArrayView
-from .call_plan import CallPlan, CallPlans, Notes, Read, planned
+from .call_plan import CallPlan, CallPlans, Read
 from .cuda_device import cupy_module, new_array
 from .scalar_semantics import Array
 
@@ -29,7 +30,7 @@ class DevicePlan(CallPlan):
         """Launch the kernels on CuPy's current stream. Returns the new arrays."""
         made = [new_array(self.cupy, new.label, new.shape, new.dtype) for new in self.new]
         addresses += [int(array.data.ptr) for array in made]
-        words = dict(self.fixed_words)
+        words = {place: address for address, place in self.fixed}
         for address, places in zip(addresses, self.places, strict=True):
             for place, distance in places:
                 words[place] = address + distance
@@ -47,18 +48,13 @@ class DevicePlan(CallPlan):
             place = after
         return made
 
-    @property
-    def fixed_words(self) -> dict[int, int]:
-        """Addresses that are the same in every call, by their places."""
-        return {place: address for address, place in self.fixed}
-
 
 class DevicePlans(CallPlans):
     """The plans of an executable for a GPU, by the layout of the arrays and the device."""
 
     def __init__(self, bound: Mapping[SSAValue, ArrayView], known: Mapping[SSAValue, ArrayView]):
-        super().__init__(bound, known)
         self._cupy = cupy_module()
+        super().__init__(bound, known, partial(DevicePlan, cupy=self._cupy))
 
     def _read(self, arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
         device = int(self._cupy.cuda.Device().id)
@@ -81,13 +77,3 @@ class DevicePlans(CallPlans):
 
     def _result(self, output: Any) -> Any:
         return output
-
-    def _planned(
-        self,
-        inputs: Sequence[ArrayView],
-        outputs: Sequence[ArrayView] | None,
-        notes: Notes,
-        results: Sequence[SSAValue],
-    ) -> CallPlan:
-        plan = planned(DevicePlan, inputs, outputs, self._bound, self._known, notes, results)
-        return replace(plan, cupy=self._cupy)

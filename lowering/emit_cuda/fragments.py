@@ -151,9 +151,7 @@ class Fragments:
         if op.target in self.staged:
             source, dim = self.held[op.source], self.dims[kernel.dims_of(op.source)[0]]
             to, end = self.stage(op.target), ""
-            if is_right_operand(op.target) and not (
-                dim.always_full and dim.block_length == source.rows.in_block
-            ):
+            if is_right_operand(op.target) and not dim.fills(source.rows.in_block):
                 end = f", {dim.width}"
             return [
                 f"// {self.staged[op.target].name} = {source.name}, for all warps",

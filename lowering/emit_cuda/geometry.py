@@ -38,6 +38,10 @@ class Dim(BlockNames):
         extent, length = self.declared.static_extent, self.block_length
         return extent is not None and bool(length) and extent % (length or 1) == 0
 
+    def fills(self, length: int) -> bool:
+        """Whether every block has exactly so many elements."""
+        return self.always_full and self.block_length == length
+
     def declarations(self) -> list[str]:
         """The lines that declare what is the same for all blocks, beside the extent of a dim that is an
         argument.

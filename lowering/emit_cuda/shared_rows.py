@@ -165,7 +165,7 @@ class SharedRowSweep:
     def _is_cut(self, columns: int, *, always: bool = False) -> bool:
         """Whether columns of a tile may be beyond the end of the block, and it matters what is there."""
         dim = self._all.dims[self.op.dims[1]]
-        if dim.block_length == columns and dim.always_full and not dim.ends_early:
+        if dim.fills(columns) and not dim.ends_early:
             return False
         return always or bool(self.op.outputs)
 

@@ -79,7 +79,7 @@ def fetch_lines(
         over = [
             kind
             for kind, name, length in (("rows", outer, staged.rows), ("cols", lane, staged.columns))
-            if name in ends or not dims[name].always_full or dims[name].block_length != length
+            if name in ends or not dims[name].fills(length)
         ]
         checked = "" if len(over) == 2 else f", bb::ends::{over[0] if over else 'none'}"
         kind = f"bb::reader<{staged.type_name}, THREADS, {vector}{checked}>"

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
-from ...dialects.kernel import Lanes, Space
+from ...dialects.kernel import Space
 from .general import set_space
 from .options import (
     ASYNC_ATTRIBUTE,
@@ -25,6 +25,7 @@ from .options import (
     padded,
     warps_attr,
 )
+from .right_operands import copy_to_shared
 from .rows import RowPlan, length_of
 from .vectors import fetch_vectors
 from .warps import MOST_ROWS, StagedOperands, assign_offsets, held_at_once
@@ -128,24 +129,13 @@ def _columns(tile: SSAValue, dims: dict[str, block.DimAttr]) -> int:
 
 def _cross_through_shared(parallel: kernel.ParallelOp, plan: RowPlan) -> None:
     """Move left operands that were computed in registers to shared tiles, and multiply from there."""
-    first = parallel.body.block.first_op
-    assert first is not None
     for held in plan.held:
-        type = held.type
-        assert isinstance(type, kernel.TileType)
         users = [op for op in kernel.readers(held) if isinstance(op, kernel.ContractOp) and op.lhs is held]
         if not users:
             continue
-        tile = kernel.TileOp(kernel.TileType(type.dims, plan.multiply, Lanes.Cols, Space.Shared))
-        tile.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
-        tile.result.name_hint = held.name_hint
-        parallel.body.block.insert_op_before(tile, first)
         (writer,) = kernel.writers(held)
-        move = kernel.MoveOp(tile.result, held)
-        move.location = writer.location
-        parent = writer.parent
-        assert parent is not None
-        parent.insert_op_after(move, writer)
+        tile = copy_to_shared(held, plan.multiply, writer, parallel)
+        tile.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
         for op in users:
             op.operands[1] = tile.result
 

@@ -8,7 +8,7 @@ norms of keys, that sweeps take as those of their columns.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ...dialects import kernel
@@ -65,7 +65,7 @@ def _shared_vector(vector: SSAValue, sweep: kernel.SweepOp, parallel: kernel.Par
     writers = kernel.writers(vector)
     bodies = {op.parent for op in writers}
     body = bodies.pop() if len(bodies) == 1 else None
-    reader = None if body is None else _ancestor_in(body, sweep)
+    reader = None if body is None else body.find_ancestor_op_in_block(sweep)
     if body is None or reader is None:
         return vector
     last = [op for op in body.ops if op in writers][-1]
@@ -74,29 +74,28 @@ def _shared_vector(vector: SSAValue, sweep: kernel.SweepOp, parallel: kernel.Par
     for user in kernel.readers(vector):
         if isinstance(user, kernel.MoveOp) and kernel.tile_type(user.target).space.data is Space.Shared:
             return user.target
-    type = kernel.tile_type(vector)
-    room = kernel.TileOp(kernel.TileType(type.dims, type.element_type, space=Space.Shared))
-    room.result.name_hint = vector.name_hint
-    first = parallel.body.block.first_op
+    return copy_to_shared(vector, kernel.element_type_of(vector), last, parallel).result
+
+
+def copy_to_shared(
+    value: SSAValue, element_type: Attribute, writer: Operation, parallel: kernel.ParallelOp
+) -> kernel.TileOp:
+    """A tile in shared memory that gets what a tile holds when an operation has written it."""
+    first, body = parallel.body.block.first_op, writer.parent
     assert first is not None
+    assert isinstance(body, Block)
+    room = kernel.TileOp(kernel.TileType(kernel.dims_of(value), element_type, space=Space.Shared))
+    room.result.name_hint = value.name_hint
     parallel.body.block.insert_op_before(room, first)
-    move = kernel.MoveOp(room.result, vector)
-    move.location = last.location
-    body.insert_op_after(move, last)
-    return room.result
-
-
-def _ancestor_in(body: Block, op: Operation) -> Operation | None:
-    """The operation of a block that another is, or stands in."""
-    scope: Operation | None = op
-    while scope is not None and scope.parent is not body:
-        scope = scope.parent_op()
-    return scope
+    move = kernel.MoveOp(room.result, value)
+    move.location = writer.location
+    body.insert_op_after(move, writer)
+    return room
 
 
 def _put_behind(move: Operation, writer: Operation) -> None:
     """Move what the writer has just written, not in each iteration of a loop further in."""
     body = writer.parent
-    if isinstance(body, Block) and _ancestor_in(body, move) is not None:
+    if isinstance(body, Block) and body.find_ancestor_op_in_block(move) is not None:
         move.detach()
         body.insert_op_after(move, writer)
