@@ -99,7 +99,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("weights of warps overlap", "Ps + warp * 8 * KEYS", "Ps + warp * 4 * KEYS"),
         ("sums are not corrected", "      left[r] *= correction;\n", "", "wrong"),
         (
-            "keys behind the end count",
+            "keys after the end count",
             "s = k0 + lane < length ? s * scale : -BB_INF;",
             "s *= scale;",
             "ragged wrong",
