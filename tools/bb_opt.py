@@ -45,7 +45,7 @@ TARGETS: dict[str, str] = {
     "cpp": "its kernels as C++",
     "cuda": "its kernels as CUDA C++",
 }
-"""What ``-t`` can ask for."""
+"""Output formats for ``-t``."""
 
 SCRIPT_MODULE = "bb_loaded_script"
 """Prefix of the module names under which ``--load`` runs scripts."""
@@ -207,7 +207,7 @@ class _Session:
 
 
 def _printer_between(options: argparse.Namespace) -> Callback:
-    """What shows the program between two passes, on standard error: standard output stays one program."""
+    """Return a callback that prints the program between passes, on standard error."""
 
     def show(before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
         if before is not None and after is not None:

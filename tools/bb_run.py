@@ -476,7 +476,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         choices=("rules", "model"),
         help="cpu: what chooses how to fuse and cut: rules, or the cost model (default: measurements, rules)",
     )
-    add("--no-cache", action="store_true", help="compiled targets: compile anew, and keep nothing of it")
+    add("--no-cache", action="store_true", help="compiled targets: compile again, and keep nothing of it")
     add("--output", metavar="DIR", help="write results as DIR/FUNCTION.RESULT.npy (bfloat16 as float32)")
     add(
         "--max-input-size",

@@ -25,7 +25,7 @@ class Measurement:
         return statistics.median(self.seconds)
 
     def lines(self) -> list[str]:
-        """What `bb-run --bench` prints."""
+        """Return the lines that `bb-run --bench` prints."""
         rates = [f"{self.work.bytes / self.median / 1e9:.4g} GB/s"]
         if self.work.flops:
             rates.insert(0, f"{self.work.flops / self.median / 1e9:.4g} GFLOP/s")

@@ -1,4 +1,4 @@
-"""What the command lines share: arguments whose errors are sentences, and messages instead of tracebacks."""
+"""Shared parts of the command lines: arguments whose errors are sentences, messages instead of tracebacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def positive(text: str) -> int:
 
 
 def assignment(value: str) -> Callable[[str], tuple[str, str]]:
-    """`NAME=VALUE` as a pair, for `type=` of an argument; `value` says what stands behind the `=`."""
+    """Return a parser of `NAME=VALUE` for `type=` of an argument; `value` describes what follows `=`."""
 
     def parse(text: str) -> tuple[str, str]:
         name, equals, given = text.partition("=")
@@ -54,7 +54,7 @@ def print_error(text: str) -> None:
 
 
 def message_for(tool: str, error: Exception, sources: Mapping[str, str]) -> str:
-    """What the user is told about an error: its place in the program where it has one, never a traceback."""
+    """Return the message for an error: with its place in the program if it has one, never a traceback."""
     diagnostic = Diagnostic.of(error)
     if diagnostic is not None and diagnostic.place is not None:
         return diagnostic.render(sources)

@@ -99,7 +99,7 @@ def _option(name: str) -> str:
 
 
 def cuda_options(options: argparse.Namespace) -> CudaOptions:
-    """How kernels for a GPU are compiled and run. Raises InputError."""
+    """Return the options for compiling and running kernels for a GPU. Raises InputError."""
     return CudaOptions(
         arch=options.arch,
         tier=options.tier or TIERS[0],
@@ -151,7 +151,7 @@ def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
 
 
 def _traffic_of(library: CudaLibrary) -> str:
-    """What the kernels read and write, and where that is not what the block program does."""
+    """Return the kernels' traffic as text, with the differences from the block program."""
     moves = moves_of_module(library.module)
     text = table_text(moves)
     of_kernel = {each.name: each for each in moves}
@@ -169,7 +169,7 @@ def _traffic_of(library: CudaLibrary) -> str:
 
 
 def _choice(program: ModuleOp, name: str, options: argparse.Namespace) -> Choice | None:
-    """How to compile a function: as was or is measured, or as the model says; None for the default."""
+    """Return the choice for a function, from measurements or the model; None for the default."""
     request = Request(name, options.choose, options.tune, not options.no_cache)
     return choice_for(program, request)
 
@@ -231,7 +231,7 @@ class Compiled:
         }
 
     def chosen(self, name: str) -> list[str]:
-        """What was chosen for a function in place of the default, and what that was found to be worth."""
+        """Return lines on the choice made in place of the default, and on its measured gain."""
         choice = self.choices.get(name)
         if choice is None:
             return []
@@ -245,7 +245,7 @@ class Compiled:
 
     @property
     def where(self) -> str:
-        """Where the functions run, for people."""
+        """Name of the device that runs the functions, for people."""
         match self.target:
             case "cpu":
                 return f"the cpu, {self.threads} thread{'s' if self.threads > 1 else ''}"
@@ -264,7 +264,7 @@ class Compiled:
         return list(found) if isinstance(found, tuple) else [found]
 
     def profile(self, name: str, arrays: Sequence[Array]) -> Profile | None:
-        """Where the time of a function's calls goes; None where it has no kernels."""
+        """Return the profile of a function's calls; None if it has no kernels."""
         executable = self.executables[name]
         if not any(isinstance(op, kernel.LaunchOp) for op in executable.function.body.block.ops):
             return None

@@ -99,7 +99,7 @@ def main() -> int:
         )
         return demo_cpu.show(console) or status
     except BrokenPipeError:
-        sys.stdout = None  # nobody reads on; Python would complain once more at exit
+        sys.stdout = None  # the reader closed the pipe; Python would complain once more at exit
         return 1
 
 
@@ -123,7 +123,7 @@ def _way(leg: Leg) -> str:
 
 
 def _before_and_after(console: Console, story: Story) -> None:
-    """What the program moved and computed before and after fusion, in blocks of one size."""
+    """Print the traffic and work of the program before and after fusion, in blocks of one size."""
     last = story.last.numbers
     assert last is not None
     lines = (

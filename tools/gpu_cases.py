@@ -103,7 +103,7 @@ def norm_matmul(norm: str, rows: int, depth: int, columns: int) -> Case:
 
 
 def ffn(rows: int, width: int, hidden: int, *, down: bool) -> Case:
-    """RMSNorm and SwiGLU, with or without the matrix product behind it."""
+    """RMSNorm and SwiGLU, with or without the matrix product after it."""
     x, up, back = f"{rows}x{width}xbf16", f"{width}x{hidden}xbf16", f"{hidden}x{width}xbf16"
     mid = f"{rows}x{hidden}xbf16"
     arguments = f"%x: tensor<{x}>, %g: tensor<{up}>, %u: tensor<{up}>" + (

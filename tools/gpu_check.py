@@ -1,4 +1,4 @@
-"""``python -m bb.tools.gpu_check``: every example on the GPU at hand, checked; then times beside torch's.
+"""``python -m bb.tools.gpu_check``: check every example on the current GPU, then time it against torch.
 
 Without a GPU it says so, and does nothing. With one it takes less than four minutes: what does not fit is
 left out, and told. Checks come first: results against float64 and against the emulator, and of two runs
@@ -33,24 +33,24 @@ TYPES = ("f32", "f16", "bf16")
 CHECKS = 0.45
 """The share of the time that checks may take."""
 FURTHEST = 0.05
-"""How far a result may be from torch's, relative to the largest element: both round to bf16 in between."""
+"""Largest allowed difference from torch, relative to the largest element: both round to bf16 in between."""
 PEAKS = {"8.0": 312e12, "9.0": 989e12, "10.0": 2250e12}
 """Flops per second of dense bf16 by compute capability, from NVIDIA's data sheets (A100, H100, B200)."""
 
 
 @dataclass
 class Report:
-    """What came of it, as it comes; written to a file after each step, where one is wanted."""
+    """Results so far; written to a file after each step if one is given."""
 
     file: Path | None
     device: dict[str, Any] = field(default_factory=dict[str, Any])
     checks: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
-    """What is wrong, by example and type."""
+    """Faults by example and type."""
     rows: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
     """By the name of the case."""
     left_out: list[str] = field(default_factory=list[str])
     unseen: str = ""
-    """Why results were not compared with the emulator."""
+    """Reason for not comparing results with the emulator; empty if they were compared."""
 
     @property
     def wrong(self) -> list[str]:
@@ -65,7 +65,7 @@ class Report:
         return found
 
     def take(self, answer: Mapping[str, Any]) -> None:
-        """What a worker says of a task, or of its device."""
+        """Record a worker's answer about a task, or about its device."""
         if "device" in answer:
             self.device = answer["device"]
         elif answer["done"].startswith("check"):

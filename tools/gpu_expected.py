@@ -1,4 +1,4 @@
-"""What examples give without a GPU, for `bb.tools.gpu_check`: in float64, and on the emulator."""
+"""Expected results of examples for `bb.tools.gpu_check`, without a GPU: in float64, and on the emulator."""
 
 from __future__ import annotations
 
@@ -85,5 +85,5 @@ def _collect(task: str, result: Any, ready: set[str], failed: dict[str, str]) ->
 
 
 def processors() -> int:
-    """How many processes may run at a time."""
+    """Number of processes that may run at a time."""
     return len(os.sched_getaffinity(0))

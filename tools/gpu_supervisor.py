@@ -19,7 +19,7 @@ LONGEST = 75.0
 GRACE = 10.0
 """Seconds that the last task may go on after the time is over."""
 STARTS = 8
-"""How often a process is started at most."""
+"""Largest number of starts of a process."""
 
 
 def supervise(

@@ -26,7 +26,7 @@ ROUNDS, WARM_UP = 11, 3
 LONGEST = 8.0
 """Seconds that the rounds of one case may take; after them what has been measured counts."""
 FAR = 1e30
-"""How far a result with NaN or infinities is from one without."""
+"""Difference reported between a result with NaN or infinities and one without."""
 LONGEST_WAIT = 20e-3
 """Seconds that a GPU is kept busy at most; it is told where that did not do."""
 
@@ -71,7 +71,7 @@ class _Rival:
     host: list[float] = field(default_factory=list[float])
     wait: float = 200e-6
     exposed: int = 0
-    """How many samples have Python's time in them."""
+    """Number of samples that include Python's time."""
 
 
 def time_case(case: Case, cupy: Any, torch: Any, *, own: bool = True) -> dict[str, object]:
@@ -175,7 +175,7 @@ def _rounds(timer: Timer, rivals: dict[str, _Rival], refused: dict[str, str]) ->
 def _difference(
     executable: Executable, rivals: Mapping[str, _Rival], refused: dict[str, str]
 ) -> float | None:
-    """How far our result is from that of torch; None without either."""
+    """Return the relative difference of our result from torch's; None without either."""
     if OURS not in rivals or len(rivals) < 2:
         return None
     try:

@@ -105,7 +105,7 @@ class _Checks:
         return executables
 
     def check(self, task: str) -> dict[str, object]:
-        """What is wrong with the results, as sentences; and why the emulator says nothing, if so."""
+        """Return the faults of the results as sentences, and the reason if the emulator was not compared."""
         expected = self._read(task)
         type = task.split()[2]
         found: list[str] = []
@@ -139,7 +139,7 @@ def _torch() -> tuple[Any, str]:
 
 
 def _describe(cupy: Any, torch: Any, without: str) -> dict[str, object]:
-    """What was measured on, as far as it says."""
+    """Return the properties of the device and the versions of libraries, as far as they report them."""
     device = cupy.cuda.Device()
     capability = str(device.compute_capability)
     attributes = device.attributes

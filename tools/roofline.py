@@ -21,7 +21,7 @@ Axes = Any
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^vP<>X*h"
 _APART = 1.5
-"""How many times as fast another level of memory must be for its line to be named, too."""
+"""Factor by which another level of memory must be faster for its line to be named, too."""
 
 
 def check_plot(path: str) -> None:
