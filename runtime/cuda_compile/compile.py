@@ -40,7 +40,7 @@ _INSTALL = "pip install 'bb-compiler[cuda-check]' installs both"
 
 @dataclass(frozen=True)
 class CudaBinary:
-    """What NVRTC made of a source for one architecture.
+    """NVRTC's output for a source and one architecture.
 
     `name` is the file's name in messages, `arch` as given; `cubin` is None for a `compute_` architecture,
     which ends at PTX. `log` is all that NVRTC and ptxas (with `-v`) printed. `lowered_names` are the names in
@@ -60,7 +60,7 @@ class CudaBinary:
 
 
 def cuda_compiler_problem() -> str | None:
-    """Why CUDA cannot be compiled here, as a sentence; None where CuPy and NVRTC are installed."""
+    """Return the reason why CUDA cannot be compiled here; None if CuPy and NVRTC are installed."""
     if importlib.util.find_spec("cupy") is None:
         return f"compiling CUDA needs CuPy and NVRTC, and CuPy is not installed: {_INSTALL}"
     return None
@@ -187,7 +187,7 @@ def _included(source: str, headers: Mapping[str, str], include: Sequence[Path]) 
 
 
 def _toolchain() -> str:
-    """What of the installation decides over the result: versions, and which toolkit CuPy would find."""
+    """Return what affects the result of a compilation: versions, and the toolkit that CuPy finds."""
     return "\n".join(
         [
             *_versions(_DISTRIBUTIONS),

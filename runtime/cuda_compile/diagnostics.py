@@ -1,4 +1,4 @@
-"""What NVRTC and ptxas complain about, as sentences with a place in the CUDA source."""
+"""Diagnostics of NVRTC and ptxas, as sentences with a place in the CUDA source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel one streaming multiprocessor holds, by NVIDIA's published rules.
+"""Number of blocks of a kernel that one streaming multiprocessor holds, by NVIDIA's published rules.
 
 Source: the tables of compute capabilities and the section on occupancy in the CUDA C++ Programming Guide, and
 `cuda_occupancy.h` of the CUDA toolkit, with which a test compares this module.

@@ -1,4 +1,4 @@
-"""What a compiled kernel takes of a multiprocessor: registers, spills, shared memory, instructions.
+"""Resources of a compiled kernel on a multiprocessor: registers, spills, shared memory, instructions.
 
 The figures come from ptxas as NVRTC runs it and from the cubin, never from running anything.
 """

@@ -31,9 +31,9 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An argument that points into a buffer, `offset` bytes behind its beginning.
+    """An argument that points into a buffer, `offset` bytes from its beginning.
 
-    `inside` is the value that holds the pointer, `at` bytes behind its beginning; empty for a pointer alone.
+    `inside` is the value that holds the pointer, `at` bytes from its beginning; empty for a pointer alone.
     """
 
     buffer: int

@@ -1,4 +1,4 @@
-"""What both tiers' modules have in common: compiled once, asked for kernels and variables by their names."""
+"""Base of both tiers' modules: compiled once, with kernels and variables found by their names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class KernelModule(ABC):
 
     kernel_type: type[EmulatedKernel] = EmulatedKernel
     without_linkage = ""
-    """What the message for a name that there is not adds."""
+    """Text that the message for an unknown name adds."""
 
     def __init__(self, code: str, *, flush_denormals: bool, **options: Unpack[ModuleOptions]):
         self.code = code
@@ -71,7 +71,7 @@ class KernelModule(ABC):
         """Compile the program."""
 
     def _symbol(self, name: str) -> str:
-        """What the program calls a kernel that was asked for."""
+        """Return the program's symbol for a requested kernel."""
         return name
 
     def _shared_limit(self) -> int:

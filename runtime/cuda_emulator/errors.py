@@ -1,4 +1,4 @@
-"""What the emulator raises: a kernel that does something wrong, and one that does not compile."""
+"""Errors of the emulator: a kernel with findings, and one that does not compile."""
 
 from __future__ import annotations
 

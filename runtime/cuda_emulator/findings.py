@@ -1,4 +1,4 @@
-"""What the emulator finds wrong with a kernel, where, and in whose hands."""
+"""Findings of the emulator about a kernel: kind, place, and threads."""
 
 from __future__ import annotations
 

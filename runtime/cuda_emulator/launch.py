@@ -26,7 +26,7 @@ _LONGEST_OUTPUT = 1 << 20
 
 @dataclass(frozen=True)
 class LaunchSettings:
-    """How a launch runs: which threads come first, what is looked at, and how long it may take.
+    """Settings of a launch: order of threads, checks, and time limit.
 
     `schedule` is one of `SCHEDULES`; `seed` matters for the last two. `time_limit` is in seconds of CPU time.
     """
@@ -49,7 +49,7 @@ class LaunchSettings:
 
 @dataclass(frozen=True)
 class _Pages:
-    """Where a buffer lies in the file: its pages, and how far from their beginning it begins."""
+    """Place of a buffer in the file: its pages, and its offset in bytes from their beginning."""
 
     offset: int
     span: int
@@ -72,7 +72,7 @@ def run_launch(
 
     Raises HostCompilerError where the program cannot be started or refuses the launch.
     """
-    # Accesses count by their true sectors in check mode; without it, what lies behind an array is better a
+    # Accesses count by their true sectors in check mode; without it, what lies after an array is better a
     # guard.
     alignment = 256 if program.check else 16
     pages: list[_Pages] = []

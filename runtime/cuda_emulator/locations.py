@@ -73,7 +73,7 @@ def name_of_shared(program: Program, offset: int) -> tuple[str, int] | None:
 
 
 def name_of_global(program: Program, offset: int) -> tuple[str, int] | None:
-    """The __device__ variable at an offset in the program, and how far behind its beginning."""
+    """Return the __device__ variable at an offset in the program, and the offset in it, in bytes."""
     return _named(_symbols(program.path, "OBJECT"), offset)
 
 

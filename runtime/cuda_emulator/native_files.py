@@ -1,4 +1,4 @@
-"""Where the emulator's C++ lies, and its compiled runtime."""
+"""Paths of the emulator's C++ sources, and its compiled runtime."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _IGNORED = re.compile(
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What of NVRTC's options matters on the host: macros, directories of headers, the architecture."""
+    """NVRTC's options that matter on the host: macros, directories of headers, the architecture."""
 
     defines: tuple[str, ...] = ()
     undefines: tuple[str, ...] = ()

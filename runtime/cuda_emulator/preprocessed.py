@@ -58,7 +58,7 @@ class AssemblyStatement:
 
 @dataclass(frozen=True)
 class PreprocessedSource:
-    """What the user's part of a preprocessed source has."""
+    """Contents of the user's part of a preprocessed source."""
 
     kernels: tuple[FoundKernel, ...]
     assembly: tuple[AssemblyStatement, ...]
@@ -132,7 +132,7 @@ _OTHER, _NAMESPACE = "{", "namespace "
 
 
 def _scope(words: list[str]) -> str:
-    """What a brace after some words opens: `"C"` linkage, `namespace` and its name, or anything else."""
+    """Return the scope that a brace after `words` opens: `"C"`, `namespace` and its name, or `_OTHER`."""
     if words[-2:] == ["extern", '"C"']:
         return '"C"'
     if "namespace" in words:

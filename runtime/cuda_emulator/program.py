@@ -28,7 +28,7 @@ KERNEL_FILE = "kernel.cu"
 """The name under which compilers see a source; messages have the user's name for it."""
 
 COMPILE_SECONDS = 300.0
-"""What a kernel may take to compile: a source may keep a compiler busy for ever."""
+"""Time limit for compiling a kernel, in seconds: a source may keep a compiler busy forever."""
 
 _POINTER, _POINTER_TO_CONST = 1, 2
 
@@ -67,7 +67,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What a step of a build has at hand: a scratch directory, and a way to run the compiler in it.
+    """Tools for a step of a build: a scratch directory, and a function that runs the compiler in it.
 
     `run` takes arguments for the compiler; raises EmulatorBuildError for `subject` where it fails.
     """

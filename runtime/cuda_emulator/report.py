@@ -9,7 +9,7 @@ from .findings import Finding, SourceLocation
 
 @dataclass(frozen=True)
 class Counters:
-    """How often the kernel did something in the whole launch.
+    """Number of events of each kind in the whole launch.
 
     Barriers are counted once for a block, operations of a warp once for a warp, cp.async and atomics once for
     a thread, bulk copies (TMA) once each, wgmma once for a warpgroup. `votes` includes match and reduce;
@@ -33,12 +33,12 @@ class Counters:
 
 
 WIDTHS = (1, 2, 4, 8, 16)
-"""How many bytes an access may have."""
+"""Widths of accesses, in bytes."""
 
 
 @dataclass(frozen=True)
 class BufferTraffic:
-    """What went to and from one buffer in global memory.
+    """Traffic of one buffer in global memory.
 
     Bytes are as the threads asked for them and counted in check mode; requests (of a warp) and sectors (of 32
     bytes) with the profile. `never_written` counts bytes of a buffer that was undefined at entry.
@@ -84,7 +84,7 @@ class _Passes:
 
 @dataclass(frozen=True)
 class SharedTraffic(_Passes):
-    """What went to and from shared memory, and how it was laid over its 32 banks.
+    """Traffic of shared memory, and its distribution over the 32 banks.
 
     A request of a warp takes passes; `ideal_passes` is how many it would take without bank conflicts. The
     model (groups of lanes that ask for 128 bytes) has not been compared with a GPU's counters.
@@ -101,7 +101,7 @@ class SharedTraffic(_Passes):
 
 @dataclass(frozen=True)
 class LineTraffic(_Passes):
-    """What one line of the source did in the whole launch; with the profile.
+    """Counts of one line of the source over the whole launch; with the profile.
 
     Requests and passes are those of shared memory (see `SharedTraffic`), `mma` is once for a warp.
     """
@@ -130,7 +130,7 @@ class LaunchReport:
 
     @property
     def ok(self) -> bool:
-        """Whether the kernel ran to its end with nothing to be said against it."""
+        """True if the kernel ran to its end without findings."""
         return self.finished and not self.findings
 
     def buffer(self, name: str) -> BufferTraffic:

@@ -26,7 +26,7 @@ Line = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Naming:
-    """What numbers in a report are called."""
+    """Names for the numbers in a report."""
 
     program: Program
     buffers: tuple[str, ...]
@@ -84,7 +84,7 @@ def _buffer(buffer: Buffer, line: Line) -> BufferTraffic:
 
 
 def _by_line(lines: Sequence[Line], places: Mapping[int, SourceLocation | None]) -> tuple[LineTraffic, ...]:
-    """What each line of the source did, in the order of the source; all else is under no line."""
+    """Return the counts per source line, in the order of the source; all else is under no line."""
     found: dict[SourceLocation | None, dict[str, int]] = {}
     for line in lines:
         if "shared_by" in line or ("mma" in line and "site" in line):

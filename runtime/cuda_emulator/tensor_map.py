@@ -15,7 +15,7 @@ _MAGIC = 0x70616D726F736E74
 _LARGEST_BOX = 256
 
 POINTER_OFFSET = 8
-"""Where in a map's bytes the address of its array is."""
+"""Offset of the array's address in a map, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class TensorMap:
 
     @property
     def box_bytes(self) -> int:
-        """What one copy brings, and an mbarrier is to expect."""
+        """Number of bytes of one copy, which an mbarrier must expect."""
         return int(np.prod(self.box)) * self.array.itemsize
 
     def encoded(self) -> bytes:

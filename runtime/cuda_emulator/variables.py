@@ -91,7 +91,7 @@ def _objects(path: Path) -> dict[str, Variable]:
 
 
 def _initial(program: Program, variables: list[Variable]) -> list[npt.NDArray[np.uint8]]:
-    """What the program holds in its variables as it starts."""
+    """Return the initial bytes of the program's variables."""
     if not variables:
         return []
     wanted = "".join(f"{variable.address} {variable.size}\n" for variable in variables)

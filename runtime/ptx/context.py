@@ -1,4 +1,4 @@
-"""How the operands of PTX become C++ expressions, and how opcodes are read, part by part."""
+"""Translation of PTX operands to C++ expressions, and decoding of opcodes part by part."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Opcode:
         self._left = list(instruction.opcode[1:])
 
     def take(self, *names: str) -> bool:
-        """Whether one of the modifiers is there; it counts as understood."""
+        """Return True if one of the modifiers is present, and mark it as understood."""
         return self.choice(*names) is not None
 
     def choice(self, *names: str) -> str | None:
@@ -92,7 +92,7 @@ class Declared:
 
 @dataclass
 class Names:
-    """What is known inside a scope, and through `outer` around it."""
+    """Names known inside a scope, and through `outer` in the scopes around it."""
 
     outer: Names | None = None
     registers: dict[str, Declared] = field(default_factory=dict[str, Declared])
@@ -165,7 +165,7 @@ class Context:
     # -- values
 
     def is_dropped(self, operand: Operand) -> bool:
-        """Whether nobody reads what is written to a register."""
+        """True if no instruction reads the register."""
         match operand:
             case Register("_") | Symbol("_"):
                 return True

@@ -54,7 +54,7 @@ class PtxModule(KernelModule):
 
     @property
     def binary(self) -> CudaBinary:
-        """What NVRTC made of the source. Raises CudaCompilerError."""
+        """NVRTC's output for the source. Raises CudaCompilerError."""
         if self._binary is None:
             # PTX alone: the step to machine code takes longer and is not what runs here.
             self._binary = compile_cuda(

@@ -182,7 +182,7 @@ class Call:
 
 @dataclass
 class Scope:
-    """What stands between braces. Names that it declares are known in it alone."""
+    """Contents of a pair of braces. Names that it declares are known in it alone."""
 
     items: list[Item] = field(default_factory=list["Item"])
 
@@ -191,7 +191,7 @@ Item: TypeAlias = "Instruction | Call | Label | BranchTargets | Registers | Vari
 
 
 def mentions(scope: Scope) -> Counter[str]:
-    """How often instructions mention each name, whichever scope declares it."""
+    """Return the number of mentions of each name by instructions, in whatever scope it is declared."""
     found: Counter[str] = Counter()
     for item in scope.items:
         match item:

@@ -54,7 +54,7 @@ struct Stores {
 
 }  // namespace
 
-static std::vector<Load> loads;  // under way, in the order of their issue
+static std::vector<Load> loads;  // in flight, in the order of their issue
 static std::vector<Stores> stores;  // by thread
 
 void reset_bulk_copies() {
@@ -134,9 +134,9 @@ static void is_complete(const Store& store) {
   }
 }
 
-bool copies_under_way() { return !loads.empty(); }
+bool copies_in_flight() { return !loads.empty(); }
 
-bool copy_under_way_to(const void* barrier, u64 phase) {
+bool copy_in_flight_to(const void* barrier, u64 phase) {
   const auto is_to = [&](const Load& load) { return load.barrier == barrier && load.phase == phase; };
   return std::any_of(loads.begin(), loads.end(), is_to);
 }
@@ -215,7 +215,7 @@ void bulk_block_ends() {
   const Box& box = loads.front().box;
   ActingThread acting(threads[box.thread]);
   report({.kind = "async in flight", .access = "bulk copy", .site = box.site, .place = shared_place(box.tile),
-          .text = "the block ends while this copy may be under way: nobody waited for it"},
+          .text = "the block ends while this copy may be in flight: no thread waited for it"},
          Then::Continue);
   loads.clear();
 }

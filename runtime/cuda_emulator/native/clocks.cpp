@@ -152,13 +152,13 @@ void fence_proxy(Thread& thread, bool barriers_only) {
 }
 
 bool fenced_for_proxy(u32 writer, u32 stamp, bool barrier) {
-  // The writer's first fence behind the write is the one that others know of, if of any.
-  const auto behind = [&](const std::vector<u32>& fences) {
+  // The writer's first fence after the write is the one that others know of, if of any.
+  const auto fenced = [&](const std::vector<u32>& fences) {
     const auto found = std::upper_bound(fences.begin(), fences.end(), stamp);
     return found != fences.end() && knows(*current, writer, *found);
   };
-  if (behind(proxy_fences[writer].of_memory)) return true;
-  if (barrier && behind(proxy_fences[writer].of_barriers)) return true;
+  if (fenced(proxy_fences[writer].of_memory)) return true;
+  if (barrier && fenced(proxy_fences[writer].of_barriers)) return true;
   for (u32 index = 0; index < thread_count; ++index) {
     const ProxyFences& fences = proxy_fences[index];
     if (fences.of_memory.empty() || !knows(*current, index, fences.of_memory.back())) continue;

@@ -44,7 +44,7 @@ void add_stamp(Released& object, u32 index, u32 stamp);
 // Whether a thread of the running block knows of another one's accesses with this stamp.
 bool knows(const Thread& thread, u32 index, u32 stamp);
 
-// The async proxy, through which bulk copies and wgmma access shared memory, sees what threads wrote only behind a
+// The async proxy, through which bulk copies and wgmma access shared memory, sees what threads wrote only after a
 // fence between the two. `barriers_only`: the fence for mbarriers that were initialised.
 void fence_proxy(Thread& thread, bool barriers_only);
 bool fenced_for_proxy(u32 writer, u32 stamp, bool barrier);

@@ -111,10 +111,10 @@ void reset_mbarriers();
 void complete(AsyncCopy& copy);
 // ---- bulk_copy.cpp
 void reset_bulk_copies();
-bool copies_under_way();
-// Let one of the copies under way arrive, if there is one; `barrier` null: any.
+bool copies_in_flight();
+// Let one of the copies in flight arrive, if there is one; `barrier` null: any.
 bool let_a_copy_arrive(const void* barrier);
-bool copy_under_way_to(const void* barrier, u64 phase);
+bool copy_in_flight_to(const void* barrier, u64 phase);
 void bulk_thread_exits(Thread& thread);
 void bulk_block_ends();
 // ---- wgmma.cpp

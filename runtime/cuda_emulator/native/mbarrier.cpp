@@ -41,9 +41,9 @@ static Barrier& find(const void* address, const char* name, u64 place) {
 
 static void end_phase_if_complete(void* address, Barrier& barrier, u64 place) {
   if (barrier.pending != 0 || barrier.transaction_bytes != 0) return;
-  if (copy_under_way_to(address, barrier.phase))
+  if (copy_in_flight_to(address, barrier.phase))
     report({.kind = "invalid mbarrier", .access = "mbarrier phase", .site = place,
-            .text = "the phase ends while bulk copies to the mbarrier are under way: their bytes are not expected"},
+            .text = "the phase ends while bulk copies to the mbarrier are in flight: their bytes are not expected"},
            Then::Stop);
   ++counters.mbarrier_phases;
   ++barrier.phase;

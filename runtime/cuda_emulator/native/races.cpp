@@ -182,7 +182,7 @@ void report_reads() {
 }
 
 void check_order(Region& region, size_t offset, u32 bytes, Access kind, u64 site, const Place& place) {
-  // Nobody may write to it: that would have been reported.
+  // No thread may write to it: that would have been reported.
   if (region.read_only) return;
   Check check{kind, site, bytes, place, region.begin + offset};
   const u32 narrow = static_cast<u32>((offset | bytes) & 3);

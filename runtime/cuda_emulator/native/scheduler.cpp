@@ -219,7 +219,7 @@ void run_block() {
   start_block();
   while (alive_count != 0) {
     // Copies arrive as late as they can, with random schedules at any time.
-    if (options.schedule >= Schedule::Random && copies_under_way() && random_number() % 16 == 0)
+    if (options.schedule >= Schedule::Random && copies_in_flight() && random_number() % 16 == 0)
       let_a_copy_arrive(nullptr);
     if (ready_count == 0 && let_a_copy_arrive(nullptr)) continue;
     if (ready_count == 0) report_deadlock();

@@ -9,12 +9,12 @@
 namespace bb_emu {
 
 struct Cell {
-  u32 writer = 0, write_stamp = 0;  // threads by their number in the grid plus one; 0: nobody
+  u32 writer = 0, write_stamp = 0;  // threads by their number in the grid plus one; 0: none
   u32 reader = 0, read_stamp = 0;   // the last one; the stamp is the highest of all since the last write
   u32 readers = 0;                  // where several threads of a block have read: a table of their stamps
   u32 foreign_reader = 0, foreign_stamp = 0;  // one of an earlier block
   u32 flags = 0;
-  u32 async_reads = 0, async_reader = 0;  // reads by the async proxy that are under way, and a thread that asked for one
+  u32 async_reads = 0, async_reader = 0;  // reads by the async proxy in flight, and a thread that asked for one
   u64 write_site = 0, read_site = 0, async_site = 0;
   static constexpr u32 ATOMIC = 1, IN_FLIGHT = 2, ASYNC_PROXY = 4;
 };
@@ -24,7 +24,7 @@ class Shadow {
   static constexpr u32 LINE_BYTES = 64;
   struct Line {
     u32 piece = 4;     // bytes of a cell
-    u32 block = 0;     // the block that used it last, plus one; shared memory starts anew in each
+    u32 block = 0;     // the block that used it last, plus one; each has shared memory of its own
     std::vector<Cell> cells;
   };
   void reset(size_t bytes, bool per_block) {
@@ -34,7 +34,7 @@ class Shadow {
   }
   // The line of an offset, with pieces not wider than `piece`.
   Line& line(size_t offset, u32 piece);
-  // Bytes of the first `bytes` that nobody has written.
+  // Bytes of the first `bytes` that no thread has written.
   u64 never_written(size_t bytes) const;
 
  private:

@@ -137,7 +137,7 @@ static std::shared_ptr<Accumulators> take_accumulators(const Call& call) {
     if (same) return each;
     for (u32 i = 0; i < count; ++i)
       if (overlap(*each, call.d[i], sizeof(float)))
-        refuse("its accumulators are in part those of a wgmma of another shape that is under way", call.place);
+        refuse("its accumulators are in part those of a wgmma of another shape that is in flight", call.place);
   }
   if (options.check) check_fence(call);
   auto made = std::make_shared<Accumulators>();

@@ -109,7 +109,7 @@ void bb_emu_tma_load(void* destination, const void* map, uint32_t rank, int32_t 
                      uint64_t site);
 void bb_emu_tma_store(const void* map, uint32_t rank, int32_t x, int32_t y, const void* source, uint64_t site);
 void bb_emu_bulk_commit();
-// Until at most `pending` of this thread's groups of stores are under way; read_only: have yet to be read.
+// Until at most `pending` of this thread's groups of stores are in flight; read_only: have yet to be read.
 void bb_emu_bulk_wait(uint32_t pending, int read_only);
 
 // ---- wgmma (sm_90a): d = a * b + d of 64 x 16 and 16 x n, by four warps whose first has a number that 4 divides.
