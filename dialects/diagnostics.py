@@ -72,7 +72,7 @@ class OpError(PassFailedException):
     """An error about one operation; it keeps the operation's name and source location.
 
     ``message`` is one sentence that names the operation. ``stage`` says what was going on
-    (``pass 'cse'``), where somebody filled it in.
+    (``pass 'cse'``), if the caller set it.
     """
 
     def __init__(self, op: Operation, message: str):

@@ -42,14 +42,14 @@ INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent", "kernel.qu
 """Operations that ask where in the array the current element lies; parts of the dialects with dims."""
 
 SCALAR_OPS: frozenset[str] = ARITH_OPS | MATH_OPS
-"""What `array.elementwise` allows; `block.elementwise` and `kernel.sweep` allow `INDEX_OPS` as well."""
+"""Operations in `array.elementwise`; `block.elementwise` and `kernel.sweep` also allow `INDEX_OPS`."""
 
 EXACT_ATTRIBUTE = "bb.exact"
 """Attribute of an `arith.constant`: the f64 number that was rounded to its value, for float64 evaluation."""
 
 
 def significand_bits(type: Attribute) -> int:
-    """How many bits a float type has for a significand, the leading one included."""
+    """Number of significand bits of a float type, the leading one included."""
     match type:
         case Float16Type():
             return 11

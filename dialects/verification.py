@@ -56,7 +56,7 @@ class _Dominance:
                     raise OpError(op, f"'{op.name}' op operand {name} {fault}")
 
     def _fault(self, value: SSAValue, user: Operation) -> str | None:
-        """What is wrong with this use of the value; None if nothing is."""
+        """Return the fault of this use of the value, in words; None if it is valid."""
         owner = value.owner
         home = owner if isinstance(owner, Block) else owner.parent
         if home is None:

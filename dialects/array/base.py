@@ -1,4 +1,4 @@
-"""What all `array` operations share: array types are checked first, then the operation's own rules."""
+"""Base of all `array` operations: it verifies array types first, then the operation's own rules."""
 
 from collections.abc import Sequence
 

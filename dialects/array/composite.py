@@ -77,7 +77,7 @@ class SiluOp(UnaryOp):
 
 
 class GeluForm(StrEnum):
-    """How `array.gelu` is computed: with erf, or by the approximation with tanh."""
+    """Formula of `array.gelu`: with erf, or the approximation with tanh."""
 
     EXACT = auto()
     TANH = auto()
@@ -276,7 +276,7 @@ class AttentionOp(ArrayOp):
 
     @property
     def group_size(self) -> int:
-        """How many query heads share one head of k and v."""
+        """Number of query heads that share one head of k and v."""
         q, k = shape_of(self.q), shape_of(self.k)
         return 1 if len(q) < 3 or DYNAMIC in (q[-3], k[-3]) else q[-3] // k[-3]
 

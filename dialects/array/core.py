@@ -269,7 +269,7 @@ class ElementwiseOp(ArrayOp):
 
 
 class ReductionKind(StrEnum):
-    """How `array.reduce` combines elements."""
+    """Monoid by which `array.reduce` combines elements."""
 
     SUM = auto()
     MAX = auto()

@@ -89,7 +89,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape | None:
 
 
 def broadcast_error(shape: Sequence[int], result: Sequence[int]) -> str | None:
-    """Why `shape` does not broadcast to `result`, in words; None if it does."""
+    """Return the reason why `shape` does not broadcast to `result`, in words; None if it does."""
     if len(shape) > len(result):
         return f"shape {shape_text(shape)} has more axes than {shape_text(result)}"
     for axis, extent in enumerate(shape, len(result) - len(shape)):

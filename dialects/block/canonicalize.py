@@ -44,7 +44,7 @@ class AssembleOfPartition(RewritePattern):
 
 
 class DropUnusedMapResults(RewritePattern):
-    """A result that nobody reads is not yielded."""
+    """Drop results of a map that have no uses."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:

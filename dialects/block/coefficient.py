@@ -15,7 +15,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 QUANTITIES = ("extent", "blocks", "width")
-"""What a coefficient can ask of a dim: its extent, its number of blocks, or the extent of the block at hand.
+"""Quantities of a dim in a coefficient: its extent, its number of blocks, or the extent of the current block.
 """
 
 

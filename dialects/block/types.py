@@ -34,7 +34,7 @@ RESERVED_DIM_NAMES = frozenset({"x"})
 
 
 class Tier(StrEnum):
-    """Where an item lives: `global` (DRAM) or `local` (cache, shared memory, registers)."""
+    """Memory tier of an item: `global` (DRAM) or `local` (cache, shared memory, registers)."""
 
     Global = auto()
     Local = auto()
@@ -46,7 +46,7 @@ class TierAttr(EnumAttribute[Tier], SpacedOpaqueSyntaxAttribute):
 
 
 class Kind(StrEnum):
-    """How a map collects one of its results over its iterations.
+    """Combination of one result of a map over its iterations.
 
     `stack` makes a list; `sum`, `max` and `min` reduce items; `any` takes the value of any iteration, all
     being equal.
@@ -60,7 +60,7 @@ class Kind(StrEnum):
 
     @property
     def reduces(self) -> bool:
-        """Whether the iterations are folded into one item by a monoid."""
+        """True if a monoid folds the iterations into one item."""
         return self in (Kind.Sum, Kind.Max, Kind.Min)
 
 
@@ -70,7 +70,7 @@ class KindAttr(EnumAttribute[Kind], SpacedOpaqueSyntaxAttribute):
 
 
 class Blocking(StrEnum):
-    """How a dim is cut: into blocks, not at all, or into single elements without an axis of their own."""
+    """Division of a dim: into blocks, not at all, or into single elements without an axis of their own."""
 
     Blocked = auto()
     Whole = auto()
@@ -180,7 +180,7 @@ def _check_element_type(what: str, element_type: Attribute) -> None:
 
 
 class _Item(ParametrizedAttribute, TypeAttribute):
-    """What blocks, vectors and scalars share: dims, an element type and a tier."""
+    """Base of blocks, vectors and scalars: dims, an element type and a tier."""
 
     KEYWORD: ClassVar[str]
 
@@ -397,7 +397,7 @@ AxesAttr: TypeAlias = ArrayAttr[ArrayAttr[StringAttr]]
 
 
 def is_local(item: Attribute) -> bool:
-    """Whether an item type is in the local tier."""
+    """True if an item type is in the local tier."""
     return isinstance(item, ItemType) and item.tier.data is Tier.Local
 
 
