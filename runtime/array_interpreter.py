@@ -53,7 +53,7 @@ from .scalar_semantics import (
 __all__ = ["Callback", "InterpreterError", "evaluate_array_op", "numpy_dtype"]
 
 Callback: TypeAlias = Callable[..., Any]
-"""What `array.custom` calls: `callback(*arrays, **attributes)` gives one array or a sequence of arrays."""
+"""Callback of `array.custom`: `callback(*arrays, **attributes)` returns one array or a sequence of arrays."""
 
 
 def evaluate_array_op(
@@ -288,7 +288,7 @@ def constant_array(op: ConstantOp) -> Array:
 
 
 def attribute_value(attribute: Attribute) -> object:
-    """What a callback gets for an attribute: a number, a string or a list of them; else the attribute."""
+    """Return a callback's argument for an attribute: a number, a string, a list of them, or the attribute."""
     match attribute:
         case IntegerAttr():
             value = attribute.value.data

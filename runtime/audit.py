@@ -45,7 +45,7 @@ complete again after the last.
 
 @dataclass(frozen=True)
 class Settings:
-    """How a function is evaluated: arrays for its arguments, block sizes, and opaque functions."""
+    """Settings for evaluating a function: arrays for its arguments, block sizes, and opaque functions."""
 
     inputs: Sequence[Array]
     sizes: Mapping[str, int]
@@ -146,7 +146,7 @@ class Evaluation:
 
 
 def _needs(op: Operation) -> Iterator[SSAValue]:
-    """What an operation reads: its operands, and what the operations inside it read from outside."""
+    """Yield the values that an operation reads: its operands, and outer values that its regions read."""
     yield from op.operands
     if isinstance(op, block.MapOp):
         for inner in items_and_maps(op):
@@ -167,7 +167,7 @@ def _is_inside(op: Operation | None, scope: Operation) -> bool:
 
 @dataclass
 class Reference:
-    """What a function gives before anything is rewritten, at each scale."""
+    """Results of a function before anything is rewritten, at each scale."""
 
     function: FuncOp
     settings: Settings
@@ -189,7 +189,7 @@ class Audit:
     function: FuncOp
     reference: Reference
     checked: int = 0
-    """How many replaced values were compared."""
+    """Number of replaced values that were compared."""
     _operands: dict[Operation, tuple[SSAValue, ...]] | None = None
     _fault: tuple[Operation, str, Difference] | None = None
     _compared: int = 0
@@ -205,11 +205,11 @@ class Audit:
         """Nothing was rewritten."""
 
     def settle(self) -> None:
-        """What follows from a rewrite is checked as it happens."""
+        """Do nothing: consequences of a rewrite are checked as they happen."""
 
     @property
     def is_listening(self) -> bool:
-        """Whether a pattern is being tried."""
+        """True while a pattern is tried."""
         return self._listening
 
     def listen(self, rewriter: PatternRewriter) -> None:

@@ -28,7 +28,7 @@ DEFAULT_BLOCK_SIZE = 64
 
 @dataclass
 class Counts:
-    """What a run moved between the tiers and computed; comparable with `block-traffic`."""
+    """Bytes moved between the tiers and flops computed in a run; comparable with `block-traffic`."""
 
     loads: int = 0
     stores: int = 0
@@ -112,7 +112,7 @@ class BlockInterpreter:
         self.callbacks = callbacks or {}
         self.counts = Counts()
         self.offsets: dict[str, int] = {}
-        """The first element of the block at hand along each dim that a map around runs over."""
+        """First element of the current block along each dim of the enclosing maps."""
         self._steps: dict[Block, list[Step]] = {}
 
     def evaluate(self, op: Operation, values: dict[SSAValue, Value]) -> None:
@@ -137,7 +137,7 @@ class BlockInterpreter:
                 self._item_step(op)(values)
 
     def _step(self, op: Operation) -> Step:
-        """What evaluates an operation of a body: bodies run often, and are looked at once."""
+        """Return the function that evaluates an operation; bodies run often, and are analysed once."""
         if isinstance(op, block.MapOp | block.ReduceOp | block.FirstOp | block.CustomOp | block.PartitionOp):
             return lambda values: self.evaluate(op, values)
         return self._item_step(op)
@@ -438,13 +438,13 @@ class BlockInterpreter:
         return result
 
     def _block_extent(self, dim: str, op: Operation) -> int:
-        """How many elements the block at hand has along a dim; with padding, those of a full block."""
+        """Number of elements of the current block along a dim; with padding, those of a full block."""
         if self.padded:
             return min(self.dims.size(dim, op), self.dims.extent(dim, op))
         return self._extent_here(dim, op)
 
     def _extent_here(self, dim: str, op: Operation) -> int:
-        """How many elements of the array the block at hand has; the last one may have fewer."""
+        """Number of elements of the array in the current block; the last block may have fewer."""
         offset = self.offsets.get(dim, 0)
         return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
 

@@ -1,4 +1,4 @@
-"""What the objects of one executable have in common, and the C++ sources of the runtime."""
+"""Common settings of the objects of one executable, and the C++ sources of the runtime."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NativeSource:
 
 @dataclass(frozen=True)
 class Build:
-    """What stays the same for all the objects of one executable.
+    """Settings shared by all objects of one executable.
 
     `defines` are macros with integer values; `sanitize` names sanitizers (see `HostCompiler.compile_flags`).
     """
@@ -78,7 +78,7 @@ class Build:
         )
 
     def facts(self, name: str) -> dict[str, object]:
-        """What people read about an object in its manifest."""
+        """Return the facts about an object for its manifest, for people."""
         return {
             "name": comment_text(name),
             "package": package_version(),

@@ -1,4 +1,4 @@
-"""Where compiled code is kept: the user's cache directory, or a private one for one process."""
+"""Directory for compiled code: the user's cache directory, or a private one for one process."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def forget_warnings() -> None:
 
 
 def _problem(path: Path, chosen: bool) -> tuple[str | None, bool]:
-    """Why a directory cannot be written to (None where it can), and whether its contents may be loaded."""
+    """Return why a directory is not writable (None if it is), and True if its contents may be loaded."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -101,7 +101,7 @@ def _problem(path: Path, chosen: bool) -> tuple[str | None, bool]:
         status = path.stat()
     except OSError as error:
         return f"cannot be read ({reason(error)})", False
-    # Whoever can write here decides which code this process runs.
+    # A user who can write here decides which code this process runs.
     if status.st_mode & stat.S_IWOTH:
         return "can be written to by every user", False
     if not chosen and status.st_uid not in (0, os.geteuid()):

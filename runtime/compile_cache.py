@@ -137,7 +137,7 @@ class CompileCache:
                 break
             path = Path(name)
             with suppress(OSError):
-                # Looked at again: somebody may have asked for it since.
+                # Checked again: another process may have requested it since.
                 if time.time() - path.stat().st_mtime < YOUNG:
                     continue
                 self._remove(path)

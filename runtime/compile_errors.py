@@ -1,4 +1,4 @@
-"""What a failed run of the host compiler says to the user: its first error, and the op it came from."""
+"""User's message for a failed run of the host compiler: its first error, and the op it came from."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _rebuilt(message: str, output: str, source_path: Path | None, location: str 
 
 
 def reason(error: OSError) -> str:
-    """Why the system refused something, for the middle of a sentence: `permission denied`."""
+    """Return the system's reason for an error, for the middle of a sentence: `permission denied`."""
     return (error.strerror or type(error).__name__).lower()
 
 

@@ -22,7 +22,7 @@ def terminal_line(text: str) -> None:
 
 
 class Stopped(Exception):
-    """What the ticker was for is no longer wanted."""
+    """Raised by `Ticker.tick` once the ticker's work was cancelled."""
 
 
 class Ticker:

@@ -1,4 +1,4 @@
-"""Which processor this is: code compiled for one may stop with an illegal instruction on another."""
+"""Identity of the processor: code compiled for one may stop with an illegal instruction on another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WANTED = {
 
 
 def describe_processor(cpuinfo: Path = CPUINFO) -> str:
-    """What `-march=native` depends on, as text: architecture, model and features of the first processor."""
+    """Return the facts that `-march=native` depends on: architecture, model, features of the first CPU."""
     lines = [platform.machine()]
     try:
         with cpuinfo.open(encoding="utf-8", errors="replace") as text:

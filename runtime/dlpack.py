@@ -43,7 +43,7 @@ _BOOL, _BFLOAT = 6, 4
 
 
 class DLPackArray(Protocol):
-    """What offers its memory by DLPack."""
+    """Protocol of objects that offer their memory by DLPack."""
 
     def __dlpack__(self, **options: Any) -> object: ...
 
@@ -98,7 +98,7 @@ _get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 @dataclass(frozen=True)
 class DLPackTensor:
-    """What a capsule says: address, extents, strides in elements (None: row-major), dtype.
+    """Contents of a capsule: address, extents, strides in elements (None: row-major), dtype.
 
     `owner` keeps the memory alive: the capsule frees it, because it is read but not taken over.
     """

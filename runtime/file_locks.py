@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 600.0
-"""Seconds after which somebody else's lock is ignored."""
+"""Seconds after which another process's lock is ignored."""
 
 _ABANDONED = 24 * 3600.0
 """Age in seconds at which a directory counts as abandoned where there are no locks to tell."""
@@ -32,7 +32,7 @@ def try_lock(path: Path) -> int | None:
     number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A file that was removed in the meantime locks nobody out.
+        # A file that was removed in the meantime locks no process out.
         if os.fstat(number).st_nlink > 0:
             return number
     except BlockingIOError:

@@ -85,7 +85,7 @@ class HostCompiler:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What the object depends on besides source and flags."""
+        """Inputs of an object besides source and flags."""
         return (*self.command, self.version, *(f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT))
 
     def compile_flags(self, sanitize: Sequence[str] = ()) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ def _probe_key(command: tuple[str, ...]) -> Iterable[str]:
     yield from (_PROBE, *BASE_FLAGS, *(flag for group in OPTIONAL_FLAGS for flag in group))
     for word in command:
         yield word
-        # Also behind a launcher: in `ccache g++` the second word is the compiler.
+        # Also after a launcher: in `ccache g++` the second word is the compiler.
         found = shutil.which(word)
         if found is not None:
             status = os.stat(found)
@@ -211,7 +211,7 @@ def _probe_key(command: tuple[str, ...]) -> Iterable[str]:
 
 
 def _read_probe(path: Path, command: tuple[str, ...]) -> HostCompiler | None:
-    """What an earlier process found out; None where there is no sound record of it."""
+    """Return the result of an earlier process; None without a valid record."""
     try:
         record: object = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The arrays that a function takes: their names, their extents, and values for those that nobody gives."""
+"""The arrays that a function takes: their names, their extents, and random values for those not given."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class InputError(Exception):
 
 @dataclass
 class Run:
-    """What a run of one function gave: results, counts, and the dims' extents and block sizes."""
+    """Outcome of a run of one function: results, counts, and the dims' extents and block sizes."""
 
     results: list[Array]
     counts: Counts = field(default_factory=Counts)

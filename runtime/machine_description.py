@@ -66,7 +66,7 @@ def described(limits: MachineLimits, caches: dict[int, int]) -> Machine:
 
 
 def _peak(model: Machine) -> float:
-    """What `machine_limits` measures on the model's processor: a bit more than contractions reach."""
+    """Return the peak that `machine_limits` would measure: a bit more than contractions reach."""
     return model.contract["f32"] / 0.95
 
 

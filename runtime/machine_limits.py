@@ -1,4 +1,4 @@
-"""What this machine can do at best: multiply-adds from registers, and reads by size of what is read.
+"""Peak rates of this machine: multiply-adds from registers, and reads by size of what is read.
 
 Measured by a short C++ program that is compiled through the same cache as kernels, and remembered on disk
 until processor, compiler or number of threads change. The figures are the best of many rounds: what the
@@ -201,7 +201,7 @@ def _measured(threads: int, use_cache: bool) -> MachineLimits:
 
 
 def _read(path: Path, threads: int) -> MachineLimits | None:
-    """What an earlier process measured; None where there is no sound record of it."""
+    """Return the measurements of an earlier process; None without a valid record."""
     try:
         record = cast("Mapping[str, object]", json.loads(path.read_bytes()))
         pairs = cast("list[tuple[int, float]]", record["bandwidths"])

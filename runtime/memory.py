@@ -1,4 +1,4 @@
-"""How much memory there is, and arrays that fit into it: sizes are checked before anything is allocated."""
+"""Size of memory, and arrays that fit into it: sizes are checked before anything is allocated."""
 
 from __future__ import annotations
 

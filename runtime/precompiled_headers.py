@@ -27,7 +27,7 @@ class PrecompiledHeaders:
         self.entry = f"headers-{build.key('headers', HEADERS)[:40]}"
 
     def find(self) -> Path | None:
-        """Where they are; `-include` takes the path without its `.gch`."""
+        """Return the path of the precompiled header, or None; `-include` takes it without its `.gch`."""
         return self.cache.find(self.entry, ".gch") if self.cache.directory.readable else None
 
     @contextmanager

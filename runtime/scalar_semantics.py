@@ -1,4 +1,4 @@
-"""What each scalar operation of an element-wise region means, on whole numpy arrays at once.
+"""Semantics of each scalar operation of an element-wise region, on whole numpy arrays at once.
 
 Values have their own dtype (16-bit floats are computed in float32 and rounded after every operation). In
 float64 mode every float type is float64, `arith.extf` and `arith.truncf` change nothing, and a constant that
@@ -213,8 +213,8 @@ def numbers_of(array: Array, element_type: Attribute) -> Array:
     with np.errstate(all="ignore"):
         n = np.rint(1 / size)
         half_unit = 2.0 ** (np.frexp(value)[1] - bits - 1)
-        before, found, behind = (np.abs(1 / other - size) <= half_unit for other in (n - 1, n, n + 1))
-        is_reciprocal = (size < 0.5) & ~before & found & ~behind
+        before, found, after = (np.abs(1 / other - size) <= half_unit for other in (n - 1, n, n + 1))
+        is_reciprocal = (size < 0.5) & ~before & found & ~after
         return np.where(is_reciprocal & (bits < 53), np.copysign(1 / n, value), value)
 
 
@@ -363,7 +363,7 @@ def evaluate_scalar_region(
     float64: bool,
     index_values: IndexValues | None = None,
 ) -> list[Array]:
-    """What the region yields when its arguments are `args`, arrays that broadcast together.
+    """Return the yields of the region for the arguments `args`, arrays that broadcast together.
 
     Results have the dtypes of the yielded types; one that depends on no argument keeps its own smaller shape.
     `index_values` gives the values of `block.index` and `block.extent`. Raises InterpreterError.

@@ -1,4 +1,4 @@
-"""How many threads a program may use."""
+"""Number of threads that a program may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far results may lie from the float64 reference: one table for all checks, and the comparison itself.
+"""Allowed differences of results from the float64 reference: one table for all checks, and the comparison.
 
 The error of a result is the largest absolute difference from the reference, divided by the largest
 absolute value of the reference (by 1 where that is 0). The bound is the one of the narrowest float type that
@@ -52,7 +52,7 @@ def _element_types(function: FuncOp) -> Iterator[Attribute]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a result compares with its reference: the worst errors and the bound for the relative one."""
+    """Comparison of a result with its reference: the worst errors and the bound for the relative one."""
 
     absolute: float
     relative: float

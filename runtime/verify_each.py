@@ -44,7 +44,7 @@ LARGEST = 1 << 24
 """Elements of all arrays of a function beyond which interpreting it would take too long."""
 
 UNKNOWN_EXTENTS = (5, 7, 4, 6, 3)
-"""What unknown extents are, in turn."""
+"""Values for unknown extents, in turn."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class VerifyEach:
 
     seed: int = 0
     trials: dict[str, list[Trial]] = field(default_factory=dict[str, "list[Trial]"])
-    """What is known of each public function of the program that runs through the pipeline."""
+    """Trials of each public function of the program that runs through the pipeline."""
     _failed: set[str] = field(default_factory=set[str])
 
     def pipeline(self, pipeline: PassPipeline, callback: Callback | None = None) -> PassPipeline:
@@ -215,7 +215,7 @@ class _AuditByFunction:
         """Nothing was rewritten."""
 
     def settle(self) -> None:
-        """What follows from a rewrite is checked as it happens."""
+        """Do nothing: consequences of a rewrite are checked as they happen."""
 
 
 def source_name(function: FuncOp) -> str:
@@ -327,7 +327,7 @@ def _random(function: FuncOp, seed: int, module: ModuleOp | None = None) -> list
 
 
 def _is_named(function: FuncOp, extent: str) -> bool:
-    """Whether the axis of `q.0` has dims by which its extent is given."""
+    """True if the axis of `q.0` has dims that give its extent."""
     name, _, axis = extent.rpartition(".")
     return any(
         argument.name == name and bool(argument.dims[int(axis)]) for argument in arguments_of(function)

@@ -294,7 +294,7 @@ class BlockEvaluator:
                 return self._block_extent(factor.dim, op)
 
     def _block_extent(self, dim: str, op: Operation) -> int:
-        """How many elements the block at hand has along a dim; the last one may have fewer."""
+        """Number of elements of the current block along a dim; the last block may have fewer."""
         offset = self._offsets.get(dim, 0)
         return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
 

@@ -29,12 +29,12 @@ from .tables import CHAIN, DEFAULT_DEPTH, moduli
 Source: TypeAlias = ModuleOp | FuncOp | str | os.PathLike[str]
 
 MORE_RUNS = 10
-"""How often the inputs are drawn again for the sake of elements that were undetermined."""
+"""Number of times the inputs are drawn again because elements were undetermined."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether two programs are equal, and how sure that is.
+    """Result of a comparison of two programs: equal or not, and with what certainty.
 
     `equal` is None where it could not be decided. `error_probability` estimates how likely different
     programs would have passed (0 for programs that were found different: that is certain up to what the
@@ -118,7 +118,7 @@ class _Concluded(Exception):
 
 @dataclass
 class _Evidence:
-    """What a result of both programs has shown so far: how often each element was compared, and equal."""
+    """Evidence on one result of both programs: number of times each element was compared, and equal."""
 
     compared: NDArray[np.int64]
     different: NDArray[np.bool_]

@@ -23,7 +23,7 @@ from .field import Field
 from .residues import Value, Whole
 
 UNKNOWN_EXTENTS = (5, 7, 4, 6, 9, 8)
-"""What unknown extents are taken to be, in turn; few, but enough for three blocks with a ragged last one."""
+"""Values for unknown extents, in turn; small, but enough for three blocks with a ragged last one."""
 
 Name: TypeAlias = tuple[int, str]
 """A dim, and the program (0 or 1) that it is of."""

@@ -294,12 +294,12 @@ class Field:
         return self._make(self._each(select, a, b), a.degree.either(b.degree), marked)
 
     def is_zero(self, a: Residues) -> NDArray[np.bool_]:
-        """Where an element is 0 modulo every prime, as a number that is 0 is."""
+        """Return the mask of elements that are 0 modulo every prime, as a number that is 0 is."""
         zeros: list[NDArray[np.bool_]] = [part == 0 for part in a.parts if part is not None]
         return reduce(np.logical_and, zeros)
 
     def compare(self, a: Residues, b: Residues) -> tuple[Whole, Whole]:
-        """Whether a < b, by the random order (exactly for two constants), and whether a = b."""
+        """Return a < b, by the random order (exactly for two constants), and a = b, as masks."""
         if a.constant is not None and b.constant is not None:
             order = (a.constant > b.constant) - (a.constant < b.constant)
             orders = np.full(np.broadcast_shapes(a.shape, b.shape), order)

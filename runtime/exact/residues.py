@@ -117,7 +117,7 @@ Value: TypeAlias = Residues | Whole
 
 
 def unknown_of(*values: Whole) -> NDArray[np.bool_] | None:
-    """Where any of several arrays that broadcast together is unknown."""
+    """Return the mask of elements that are unknown in any of several arrays that broadcast together."""
     found: NDArray[np.bool_] | None = None
     for value in values:
         if value.unknown is not None:

@@ -1,4 +1,4 @@
-"""What each scalar operation of an element-wise region means over a field, on whole arrays at once.
+"""Semantics of each scalar operation of an element-wise region over a field, on whole arrays at once.
 
 Integers and booleans are exact, as in the interpreter; so are their comparisons. Roundings mean nothing.
 Comparisons of numbers follow a random order, in which -inf comes first.
@@ -231,7 +231,7 @@ def evaluate_scalar(field: Field, op: Operation, operands: Sequence[Value]) -> V
 def evaluate_region(
     field: Field, region: Region, operands: Sequence[Value], index_values: IndexValues | None = None
 ) -> list[Value]:
-    """What the region yields; a result that depends on no argument keeps its own smaller shape.
+    """Return the yields of the region; a result that depends on no argument keeps its own smaller shape.
 
     `index_values` gives the values of `block.index` and `block.extent`. Raises InterpreterError.
     """

@@ -20,7 +20,7 @@ CHAIN = (23996471, 2399647, 399941, 19997, 4999)
 """Primes, largest first: 10, 6, 20 and 4 times the next one, plus 1."""
 
 DEFAULT_DEPTH = 3
-"""How many moduli are used, unless exponentials are nested so deeply that they use them up."""
+"""Number of moduli, unless exponentials are nested so deeply that they use them up."""
 
 _TABLE_LIMIT = 1 << 22
 """Above it, reciprocals are computed as powers instead of looked up."""
