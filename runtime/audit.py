@@ -54,7 +54,7 @@ class Settings:
 
 
 class Evaluation:
-    """Values of one function, found on demand, at one place of the maps around it."""
+    """Values of one function, evaluated on demand, in one iteration of the enclosing maps."""
 
     def __init__(self, function: FuncOp, settings: Settings, scale: float, *, last: bool = False):
         self.function = function
@@ -83,7 +83,7 @@ class Evaluation:
         return []
 
     def _place_at(self, body: Block | None) -> None:
-        """Stand in the first iteration of the maps around a body, or in the last."""
+        """Take the first iteration of the maps around a body, or the last."""
         self.interpreter.offsets.clear()
         scope = None if body is None else body.parent_op()
         while isinstance(scope, block.MapOp):
@@ -202,7 +202,7 @@ class Audit:
         self._operands = {op: tuple(op.operands) for op in items_and_maps(self.function)}
 
     def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
-        """Nothing was rewritten."""
+        """Do nothing: nothing was rewritten."""
 
     def settle(self) -> None:
         """Do nothing: consequences of a rewrite are checked as they happen."""

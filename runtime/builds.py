@@ -37,7 +37,7 @@ class NativeSource:
 
     @property
     def name(self) -> str:
-        """For people and file names."""
+        """Name of the source, for people and file names."""
         return self.path.stem if self.part is None else f"{self.path.stem}_{self.part}"
 
 
@@ -91,7 +91,7 @@ class Build:
         return f"{mangle(source.name)}-{self.key('native', source.name, file_digest(source.path))[:40]}"
 
     def native(self, source: NativeSource) -> Build:
-        """The build of a source of the runtime: one for all builds whose macros it does not know."""
+        """Return the build of a source of the runtime, with those macros alone that the source uses."""
         text = "".join(text_of(file) for file in _with_includes(source.path.absolute(), self.include))
         known = tuple(pair for pair in self.defines if pair[0] in text)
         part = () if source.part is None else (("BB_PART", source.part),)

@@ -1,4 +1,4 @@
-"""Files that a compiler makes, from the user's cache or made now: one process makes what several ask for."""
+"""Files that a compiler makes: cached, or made now; one process makes a file that several request."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def find_compiler(*, use_cache: bool = True) -> HostCompiler:
 
 
 def forget_compilers() -> None:
-    """Look at the machine's compilers again, and at what the cache directory says about them."""
+    """Forget the compilers found in this process; the next search reads the cache directory again."""
     _find.cache_clear()
 
 

@@ -139,7 +139,7 @@ extern "C" BB_EXPORT double bbk_bandwidth(bb::idx bytes, int threads) {
 
 @dataclass(frozen=True)
 class MachineLimits:
-    """The best of a machine with some number of threads: flops and bytes per second.
+    """Peak rates of a machine with some number of threads: flops and bytes per second.
 
     `peak_float` and `peak_double` count a multiply-add as two. `bandwidths` has the speed of reading as many
     bytes again and again, by their number. `peak_bfloat16` is that of AVX512-BF16, 0 where there is none;

@@ -28,7 +28,7 @@ _LARGE_PAGE = 2**21
 """Bytes: the address of a large page is a multiple of that."""
 
 _ALWAYS = 2**24
-"""Bytes that are allocated without asking the system, which takes longer than a small program."""
+"""Bytes that are allocated without a query of free memory, which takes longer than a small program."""
 
 MEMINFO = Path("/proc/meminfo")
 

@@ -20,7 +20,7 @@ _lock = Lock()
 
 
 class PrecompiledHeaders:
-    """The precompiled headers of a build, as far as there are any: nothing depends on them."""
+    """Precompiled headers of a build, if there are any; they only save time."""
 
     def __init__(self, build: Build, cache: CompileCache, ticker: Ticker):
         self.build, self.cache, self.ticker = build, cache, ticker

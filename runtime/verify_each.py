@@ -212,7 +212,7 @@ class _AuditByFunction:
                 audit.completed(pattern, site)
 
     def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
-        """Nothing was rewritten."""
+        """Do nothing: nothing was rewritten."""
 
     def settle(self) -> None:
         """Do nothing: consequences of a rewrite are checked as they happen."""

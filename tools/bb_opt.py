@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _this_machine() -> Machine:
-    """The target `cpu` of the cost model, measured where it is asked for."""
+    """Return the target `cpu` of the cost model, measured on first use."""
     from ..runtime.machine_description import this_machine
 
     return this_machine()
@@ -190,7 +190,7 @@ class _Session:
         return _as_cpp(module) if self.options.target == "cpp" else _as_cuda(module)
 
     def _report(self, chunk: Chunk, diagnostics: list[Diagnostic]) -> bool:
-        """Print what the user must know; whether the chunk counts as failed."""
+        """Print errors and warnings; return True if the chunk counts as failed."""
         if self.options.verify_diagnostics:
             diagnostics = check_expectations(chunk.text, self.name, chunk.first_line, diagnostics)
         for diagnostic in diagnostics:
@@ -232,7 +232,7 @@ def _printed(module: ModuleOp, context: Context, options: argparse.Namespace) ->
 
 
 def _as_pseudo_code(module: ModuleOp) -> str:
-    """Each function as pseudo-code; what is no function as MLIR text."""
+    """Return each function as pseudo-code, and other operations as MLIR text."""
     from xdsl.dialects.func import FuncOp
 
     from ..passes.pseudo_code import pseudo_code
@@ -277,7 +277,7 @@ def _warning(message: Warning | str) -> Diagnostic:
 
 @contextmanager
 def _registries_restored() -> Generator[None]:
-    """Forget afterwards what ``--load`` registered, for callers that use ``main`` more than once."""
+    """Undo the registrations of ``--load`` at the end, for callers that use ``main`` more than once."""
     passes, rules = dict(ALL_PASSES), dict(ALL_RULES)
     try:
         yield

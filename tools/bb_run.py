@@ -209,7 +209,7 @@ class _Session:
             )
 
     def _run(self, module: ModuleOp, case: _Case) -> tuple[Run, str]:
-        """Run one function, and say where it ran."""
+        """Run one function; return its outcome and the name of the device."""
         if self.compiled is not None:
             return Run(self.compiled.run(case.name, case.arrays)), self.compiled.where
         run = self._interpret(module, case, float64=self.options.float64)

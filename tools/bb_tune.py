@@ -1,4 +1,4 @@
-"""``bb-tune``: shows, shares and removes what was measured to be the best way to compile programs."""
+"""``bb-tune``: shows, shares and removes the measured choices of how to compile programs."""
 
 from __future__ import annotations
 

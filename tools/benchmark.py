@@ -1,4 +1,4 @@
-"""`bb-run --bench`: how long calls take, and how near to the machine's limits that is."""
+"""`bb-run --bench`: times of calls, compared with the machine's limits."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _BELONG: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(GPU_ONLY, ("cuda", "emulator")),
     **dict.fromkeys(EMULATOR_ONLY, ("emulator",)),
 }
-"""The targets that options belong to."""
+"""Targets that each option belongs to."""
 NOT_WITH_SOURCE = (
     *("input", "random", "extent", "check", "bench", "profile", "profile_json", "roofline"),
     *("threads", "output", "no_cache", "tier", "check_accesses", "tune"),
@@ -139,7 +139,7 @@ def source_of(program: ModuleOp, options: argparse.Namespace) -> str:
 
 
 def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """Tables of what the kernels take of a GPU, and of what they move. Raises CudaCompilerError, and what the
+    """Return tables of the kernels' resources and traffic. Raises CudaCompilerError, and what the
     passes raise.
     """
     library = _lowered(program, options)
@@ -175,7 +175,7 @@ def _choice(program: ModuleOp, name: str, options: argparse.Namespace) -> Choice
 
 
 def _for_extents(program: ModuleOp, arrays: Mapping[str, Sequence[Array]]) -> ModuleOp:
-    """The program, meant for the extents of the arrays that its functions get; itself, if it knows them."""
+    """Return the program with ranges for the extents of the given arrays; itself, if none is unknown."""
     found = {name: extents_of(program, name, own) for name, own in arrays.items()}
     if not any(found.values()):
         return program

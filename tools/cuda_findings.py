@@ -1,4 +1,4 @@
-"""Findings of the CUDA emulator as text: a sentence, and the lines of the source that it speaks of."""
+"""Findings of the CUDA emulator as text: a sentence, and the lines of the source that it names."""
 
 from __future__ import annotations
 

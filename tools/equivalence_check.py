@@ -66,7 +66,7 @@ class EquivalenceCheck:
 
 
 def _counterpart(function: FuncOp, others: dict[str, FuncOp], *, alone: bool) -> FuncOp | None:
-    """The function of the same name, or of the name that a snapshot comes from; the only one of only ones."""
+    """Return the function of the same name (without a snapshot's number), or the only one of only ones."""
     name = function.sym_name.data
     if name not in others and SNAPSHOT in function.attributes:
         name = name.rpartition("_snapshot")[0]

@@ -81,7 +81,7 @@ def _expectations(text: str, file: str, first_line: int) -> tuple[list[Expectati
 
 
 def _target(at: str | None, index: int, bare: Sequence[bool]) -> int | None:
-    """The index of the line that a designator speaks of."""
+    """Return the index of the line that a designator refers to."""
     match at:
         case None:
             return index

@@ -51,7 +51,7 @@ class Explanation(PassPipeline):
         return module
 
     def _keep(self, step: object, records: list[Record]) -> None:
-        """Write the trace to the file that the user wants it in."""
+        """Write the trace to the user's file."""
         if isinstance(step, BlockFusePass) and step.trace is not None:
             try:
                 write_trace(records, step.trace)

@@ -10,10 +10,10 @@ from typing import Any
 
 Call = Callable[[], Any]
 Make = Callable[[Any, Sequence[Any]], Call]
-"""Gives a rival's call for the torch module and the arguments as tensors; raises what torch raises."""
+"""Builds a rival's call from the torch module and the arguments as tensors; raises what torch raises."""
 
 RIVALS = ("unfused", "flash", "cudnn", "compile")
-"""cuBLAS's products between kernels of their own; SDPA's two backends for this; `torch.compile`."""
+"""Products by cuBLAS between single kernels; two backends of SDPA; `torch.compile`."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Case:
 
 
 def attention(heads: int, length: int, width: int, *, causal: bool) -> Case:
-    """Self-attention; of a causal one half of the products counts."""
+    """Self-attention; with a causal mask, half of the products count."""
     array = f"tensor<{heads}x{length}x{width}xbf16>"
     word = " causal" if causal else ""
     text = (
@@ -79,7 +79,7 @@ def attention(heads: int, length: int, width: int, *, causal: bool) -> Case:
 
 
 def norm_matmul(norm: str, rows: int, depth: int, columns: int) -> Case:
-    """A norm, and a matrix product of what it gives."""
+    """A norm, and a matrix product of its result."""
     x, w, o = (
         f"tensor<{rows}x{depth}xbf16>",
         f"tensor<{depth}x{columns}xbf16>",
@@ -136,7 +136,7 @@ def ffn(rows: int, width: int, hidden: int, *, down: bool) -> Case:
 
 
 def _eager(rival: Callable[..., Any]) -> dict[str, Make]:
-    """A function of torch, as it is and compiled."""
+    """Return the calls of a function of torch: eager and compiled."""
 
     def unfused(torch: Any, arrays: Sequence[Any]) -> Call:
         return lambda: rival(torch, *arrays)

@@ -31,7 +31,7 @@ from .gpu_worker import work
 
 TYPES = ("f32", "f16", "bf16")
 CHECKS = 0.45
-"""The share of the time that checks may take."""
+"""Share of the time limit that checks may take."""
 FURTHEST = 0.05
 """Largest allowed difference from torch, relative to the largest element: both round to bf16 in between."""
 PEAKS = {"8.0": 312e12, "9.0": 989e12, "10.0": 2250e12}
@@ -47,7 +47,7 @@ class Report:
     checks: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     """Faults by example and type."""
     rows: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
-    """By the name of the case."""
+    """Rows of the table by the name of the case."""
     left_out: list[str] = field(default_factory=list[str])
     unseen: str = ""
     """Reason for not comparing results with the emulator; empty if they were compared."""
@@ -92,7 +92,7 @@ class Report:
 
 
 def _joined(before: dict[str, Any] | None, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """A row, with what a second process found about the rivals where our own kernel ended the first."""
+    """Return a row, with the rivals' times from a second process if our own kernel ended the first."""
     row = {key: value for key, value in answer.items() if key not in ("done", "case")}
     if before is None:
         return row
@@ -147,7 +147,7 @@ def _run(
     begun: float,
     deadline: float,
 ) -> None:
-    """Do all that fits."""
+    """Run the checks and times that fit before the deadline."""
     checked = begun + (1.0 if options.check_only else CHECKS) * (deadline - begun)
     names = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
     pairs = [(name, type) for type in reversed(TYPES) for name in names if wanted.search(name)]

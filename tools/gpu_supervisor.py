@@ -15,9 +15,9 @@ from typing import IO, Any, cast
 from .gpu_times import OURS
 
 LONGEST = 75.0
-"""Seconds after which a task counts as hanging: it may be compiling, for one."""
+"""Seconds after which a task counts as hanging; long, because a task may compile."""
 GRACE = 10.0
-"""Seconds that the last task may go on after the time is over."""
+"""Seconds that the last task may run on after the deadline."""
 STARTS = 8
 """Largest number of starts of a process."""
 

@@ -24,11 +24,11 @@ from .gpu_cases import Call, Case, Make
 OURS = "ours"
 ROUNDS, WARM_UP = 11, 3
 LONGEST = 8.0
-"""Seconds that the rounds of one case may take; after them what has been measured counts."""
+"""Time limit for the rounds of one case, in seconds; then the samples so far count."""
 FAR = 1e30
 """Difference reported between a result with NaN or infinities and one without."""
 LONGEST_WAIT = 20e-3
-"""Seconds that a GPU is kept busy at most; it is told where that did not do."""
+"""Longest time that the GPU is kept busy, in seconds; samples for which it was too short are reported."""
 
 SPIN = """
 extern "C" __global__ void bb_spin(long long cycles) {
@@ -49,7 +49,7 @@ class Timer:
         self._cycles = 1e3 * int(attributes.get("ClockRate", 0)) or 2e9
 
     def sample(self, call: Call, wait: float) -> tuple[float, float, bool]:
-        """Seconds of the GPU, seconds until all was launched, and whether the GPU was busy so long."""
+        """Return seconds of the GPU, seconds until the end of the launch, and True if the GPU stayed busy."""
         start, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         self._other.data.memset_async(0, int(self._other.nbytes))
         self._spin((1,), (1,), (np.int64(wait * self._cycles),))
@@ -133,7 +133,7 @@ def _ours(executable: Executable) -> Make:
 
 
 def _arrays(case: Case) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
-    """Arguments of size 1, or such that a product with them has it."""
+    """Return arguments with elements of magnitude 1, or scaled so that a product with them has it."""
     rng = np.random.default_rng(0)
     found: list[np.ndarray[Any, np.dtype[np.float32]]] = []
     for number, shape in enumerate(case.shapes):
@@ -150,7 +150,7 @@ def _warm_up(timer: Timer, rival: _Rival) -> None:
 
 
 def _rounds(timer: Timer, rivals: dict[str, _Rival], refused: dict[str, str]) -> None:
-    """Time all in turns, each time beginning with another one."""
+    """Time all contenders in turns; each round begins with another one."""
     begun = time.monotonic()
     for turn in range(ROUNDS):
         if not rivals or time.monotonic() - begun > LONGEST:
@@ -194,7 +194,7 @@ def _reason(error: Exception) -> str:
 
 
 def _recover(cupy: Any, torch: Any) -> None:
-    """Give back what a case took; what is broken for good shows up afterwards."""
+    """Free the memory of a case; a broken device shows in the next case."""
     with suppress(Exception):
         cupy.get_default_memory_pool().free_all_blocks()
     if torch is not None:

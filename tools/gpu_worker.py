@@ -34,7 +34,7 @@ Emit = Callable[[Mapping[str, object]], None]
 
 
 def main() -> int:
-    """Do what standard input asks for."""
+    """Do the tasks that standard input lists; return the exit status."""
     # Whatever a library prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -81,7 +81,7 @@ def work(tasks: Sequence[str], folder: Path, deadline: float, emit: Emit) -> int
 
 
 class _Checks:
-    """Examples on the GPU, against what `gpu_expected` has left in a folder."""
+    """Checks examples on the GPU against the results that `gpu_expected` stored in a folder."""
 
     def __init__(self, tasks: Sequence[str], folder: Path):
         self._folder = folder
@@ -128,7 +128,7 @@ class _Checks:
 
 
 def _torch() -> tuple[Any, str]:
-    """torch, or None and why it does not help here."""
+    """Return torch, or None and the reason why it cannot be used."""
     try:
         torch = importlib.import_module("torch")
         if not torch.cuda.is_available():

@@ -16,7 +16,7 @@ from ..runtime.profile import KernelTime, Profile
 from .files import ToolError
 
 Axes = Any
-"""matplotlib's, which need not be installed."""
+"""Axes of matplotlib, which need not be installed."""
 
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^vP<>X*h"

@@ -30,7 +30,7 @@ class BroadcastOfBroadcast(RewritePattern):
 
 
 class ReshapeOfReshape(RewritePattern):
-    """reshape(reshape(x)) = reshape(x), where one reshape can say it."""
+    """reshape(reshape(x)) = reshape(x), if one reshape can express both."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:

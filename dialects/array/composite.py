@@ -1,4 +1,4 @@
-"""Composite operations: what people say. `array-decompose` spells them in core operations."""
+"""Composite operations, such as softmax. `array-decompose` expands them into core operations."""
 
 from enum import auto
 from typing import ClassVar

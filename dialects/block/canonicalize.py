@@ -11,7 +11,7 @@ from .structure import MapOp
 
 
 class LoadOfStore(RewritePattern):
-    """An item that is loaded right after it was stored never had to leave: load(store x) → x."""
+    """Replace a load of an item that was just stored by the item: load(store x) → x."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: LoadOp, rewriter: PatternRewriter, /) -> None:
@@ -20,7 +20,7 @@ class LoadOfStore(RewritePattern):
 
 
 class PartitionOfAssemble(RewritePattern):
-    """The same view forth and back is none: partition(assemble x) → x where axes and type agree."""
+    """Cancel a view and its inverse: partition(assemble x) → x if axes and type agree."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: PartitionOp, rewriter: PatternRewriter, /) -> None:
@@ -30,7 +30,7 @@ class PartitionOfAssemble(RewritePattern):
 
 
 class AssembleOfPartition(RewritePattern):
-    """The same view back and forth is none: assemble(partition x) → x where axes and type agree."""
+    """Cancel a view and its inverse: assemble(partition x) → x if axes and type agree."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AssembleOp, rewriter: PatternRewriter, /) -> None:
@@ -105,7 +105,7 @@ class DropUnusedMapInputs(RewritePattern):
 
 
 class DropDuplicateMapInputs(RewritePattern):
-    """A list that is mapped twice is mapped once."""
+    """Map a list once that is mapped twice."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:

@@ -52,7 +52,7 @@ MULTIPROCESSORS = {
     103: Multiprocessor(2048, 32, 65536, 227 * _KIB, _HOPPER, 64),
     120: Multiprocessor(1536, 24, 65536, 99 * _KIB, _SMALL, 24),
 }
-"""By compute capability times ten."""
+"""Limits by compute capability times ten."""
 
 
 def multiprocessor(arch: str) -> Multiprocessor:

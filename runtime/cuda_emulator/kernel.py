@@ -19,7 +19,7 @@ SHARED_LIMIT = 227 * 1024
 
 
 class EmulatedKernel:
-    """A kernel of an emulated program, called as one of CuPy; `launch` gives more to choose and to read."""
+    """A kernel of an emulated program, called as one of CuPy; `launch` has options and a report."""
 
     def __init__(
         self,

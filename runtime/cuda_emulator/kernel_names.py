@@ -1,4 +1,4 @@
-"""Kernels that have the name of a function of the C library: on a GPU there is no such function."""
+"""Renaming of kernels that have the name of a C library function, which does not exist on a GPU."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _index(value: object) -> Index:
 
 
 def _whole_numbers(value: object, count: int) -> tuple[int, ...]:
-    """So many numbers; zeros where the kernel wrote over them."""
+    """Return `count` numbers; zeros if the kernel overwrote them."""
     numbers = cast(Sequence[object], value) if isinstance(value, list | tuple) else ()
     whole = tuple(number if isinstance(number, int) else 0 for number in numbers)
     return whole if len(whole) == count else (0,) * count

@@ -1,4 +1,4 @@
-"""Tensor maps: what a bulk copy (TMA) of sm_90 knows of an array and of the box that it moves."""
+"""Tensor maps: descriptions of an array and of the box that a bulk copy (TMA) of sm_90 moves."""
 
 from __future__ import annotations
 

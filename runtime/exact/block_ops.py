@@ -156,7 +156,7 @@ class BlockEvaluator:
                 self.evaluate(op, values)
 
     def _collect(self, op: block.MapOp, collected: list[list[Nested]], yielded: Sequence[Nested]) -> None:
-        """Add what one iteration yields to what those before it gave."""
+        """Combine the yields of one iteration with those of the iterations before."""
         pivots = {pivot for pivot in op.result_pivots if pivot is not None}
         # The maxima as they were, before this iteration moves them.
         before = {pivot: _item(collected[pivot][0]) for pivot in pivots if collected[pivot]}

@@ -109,7 +109,7 @@ def _function(source: Source, entry: str | None) -> FuncOp:
 
 
 class _Concluded(Exception):
-    """There is nothing to compare by: the programs are different (False), or it cannot be decided (None)."""
+    """Ends a comparison early: the programs are different (False), or it cannot be decided (None)."""
 
     def __init__(self, equal: bool | None, reason: str):
         super().__init__(reason)

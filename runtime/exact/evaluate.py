@@ -1,4 +1,4 @@
-"""Evaluating a function, of arrays or of blocks, over a field."""
+"""Evaluation of a function, of arrays or of blocks, over a field."""
 
 from __future__ import annotations
 

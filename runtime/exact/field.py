@@ -345,5 +345,5 @@ class Field:
         return Residues(tuple(parts), Degree(1), unknown is not None)
 
     def opaque(self, name: str, *values: Residues | Whole) -> Residues:
-        """A function of which nothing is known but that equal arguments give equal results."""
+        """Apply an unknown function: equal arguments give equal results."""
         return self.from_hashes(*self.hashes(name, values))

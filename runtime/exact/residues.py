@@ -33,7 +33,7 @@ class Degree(NamedTuple):
     denominator: int = 0
 
     def plus(self, other: Degree) -> Degree:
-        """Of a sum of two values."""
+        """Degree of a sum of two values."""
         if self.denominator == other.denominator:
             return Degree(max(self.numerator, other.numerator), self.denominator)
         return Degree(
@@ -42,15 +42,15 @@ class Degree(NamedTuple):
         )
 
     def times(self, other: Degree) -> Degree:
-        """Of a product."""
+        """Degree of a product."""
         return Degree(self.numerator + other.numerator, self.denominator + other.denominator)
 
     def inverse(self) -> Degree:
-        """Of a reciprocal."""
+        """Degree of a reciprocal."""
         return Degree(self.denominator, self.numerator)
 
     def either(self, other: Degree) -> Degree:
-        """Of a value that is one of two."""
+        """Degree of a value that is one of two."""
         return Degree(max(self.numerator, other.numerator), max(self.denominator, other.denominator))
 
     @property
@@ -59,7 +59,7 @@ class Degree(NamedTuple):
 
 
 NO_DEGREE = Degree()
-"""Of a constant."""
+"""Degree of a constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Residues:
         return self.leading.shape
 
     def view(self, function: View) -> Residues:
-        """The same numbers in other places."""
+        """Return the same numbers, moved or repeated by `function`."""
         parts = tuple(None if part is None else function(part) for part in self.parts)
         return Residues(parts, self.degree, self.marked, self.constant)
 
@@ -109,7 +109,7 @@ class Whole:
         return self.values.shape
 
     def view(self, function: View) -> Whole:
-        """The same numbers in other places."""
+        """Return the same numbers, moved or repeated by `function`."""
         return Whole(function(self.values), None if self.unknown is None else function(self.unknown))
 
 

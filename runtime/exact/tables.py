@@ -102,7 +102,7 @@ def power(base: Integers, exponent: int, prime: int) -> Integers:
 
 
 def reciprocals(values: Integers, prime: int) -> Integers:
-    """1/x for each residue; nothing sensible for 0."""
+    """Return 1/x for each residue; undefined for 0."""
     if prime <= _TABLE_LIMIT:
         return _reciprocals(prime)[values]
     return power(values, prime - 2, prime)
@@ -113,7 +113,7 @@ _EXACT = 1 << 53
 
 
 def _product(a: Integers, b: Integers) -> Integers:
-    """Of residues small enough that float64 is exact; BLAS is much faster than numpy's own loops."""
+    """Product of residues small enough that float64 is exact; BLAS is much faster than numpy's own loops."""
     return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
 
 

@@ -297,7 +297,7 @@ class Context:
         return f"(window + {whole})" if space == "shared" else f"({whole})"
 
     def site(self, instruction: Instruction) -> str:
-        """The place in the source, for the runtime."""
+        """Return the source location, as an argument for the runtime."""
         return self.site_of(instruction.location.file, instruction.location.line)
 
     def site_of(self, file: int, line: int) -> str:

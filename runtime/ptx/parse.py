@@ -1,4 +1,4 @@
-"""PTX text into a `Module`. What is not known is an error that names the line, never passed over."""
+"""PTX text into a `Module`. An unknown construct is an error that names the line; it is never skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PTX instructions that threads do together: barriers, shuffles, matrix products, asynchronous copies."""
+"""Collective PTX instructions: barriers, shuffles, matrix products, asynchronous copies."""
 
 from __future__ import annotations
 
