@@ -68,12 +68,13 @@ __attribute__((noinline)) void multiply_pairs(const PairTile& t) {
   for (; k >= 4; k -= 4) {
     if constexpr (MR > 2) {
       if (asked(ak) == 4) {  // thinly: see multiply()
-        const char* line = next + (k >> 2 & 3) * am;
+        const idx stride = asked(am);
+        const char* line = next + (k >> 2 & 3) * stride;
         prefetch<2>(line);
-        if constexpr (MR > 4) prefetch<2>(line + 4 * am);
+        if constexpr (MR > 4) prefetch<2>(line + 4 * stride);
         next += 16;
       } else {  // groups of rows lie in order: these steps of the next tile
-        BB_UNROLL for (int u = 0; u < 2; u++) prefetch<2>(next), next = opaque(next + 2 * ak);
+        BB_UNROLL for (int u = 0; u < 2; u++) prefetch<2>(next), next = opaque(next + 2 * asked(ak));
       }
     }
     BB_UNROLL for (int u = 0; u < 4; u++) step();

@@ -99,9 +99,10 @@ __attribute__((noinline)) void multiply(const Tile<T>& t) {
       if (asked(ak) == (idx)sizeof(T)) {  // by rows; or by columns with rows next to each other, which is as well
         // A cache line holds 16 steps of a row: every 4 steps two of up to 8 rows are prefetched. Thinly:
         // a burst stalls the loads.
-        const char* line = next + (k >> 2 & 3) * am;
+        const idx stride = asked(am);  // 4 * am is an address's part: hoisted, it would be spilled to the stack
+        const char* line = next + (k >> 2 & 3) * stride;
         prefetch<2>(line);
-        if constexpr (MR > 4) prefetch<2>(line + 4 * am);
+        if constexpr (MR > 4) prefetch<2>(line + 4 * stride);
         next += 4 * sizeof(T);
       } else {
         // In groups of rows (or where all columns of A lie in one line) these steps of the next tile.

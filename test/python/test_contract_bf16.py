@@ -9,13 +9,12 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from test_tile_library import aligned, bound, inner_loops, laid_out, strides
+from test_tile_library import aligned, bound, laid_out, strides
 from tile_library_builds import (
     NATIVE,
     Library,
     build,
     compile_source,
-    processor_flags,
     require,
     shared_folder,
 )
@@ -268,26 +267,3 @@ def test_the_instructions_of_amx(tmp_path: Path):
     assert {"ldtilecfg", "tilerelease", "tilezero", "tileloadd", "tilestored", "syscall"} <= set(
         re.findall(r"\b(ldtilecfg|tilerelease|tilezero|tileloadd|tilestored|syscall)", listing)
     )
-
-
-def test_inner_loops_do_not_touch_the_stack(tmp_path_factory: pytest.TempPathFactory):
-    if shutil.which("objdump") is None or not {"avx512bw", "avx512vl", "avx512_bf16"} <= processor_flags():
-        pytest.skip("needs objdump and AVX512-BF16")
-    folder = build("native", "ways_of_bf16", shared_folder(tmp_path_factory)).parent
-    command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / "contract_bf16.o")]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    loops = inner_loops(listing, r"multiply_pairs<(\d+), (\d+)>", "vdpbf16ps")
-    assert len(loops) == 6 + 7 + 10 + 14
-    assert [key for key, body in loops.items() if any("%rsp" in text for text in body)] == []
-
-
-def test_inner_loops_of_panels_do_not_touch_the_stack(tmp_path_factory: pytest.TempPathFactory):
-    if shutil.which("objdump") is None or not {"avx512bw", "avx512vl", "avx512_bf16"} <= processor_flags():
-        pytest.skip("needs objdump and AVX512-BF16")
-    folder = build("native", "ways_of_bf16", shared_folder(tmp_path_factory)).parent
-    command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / "contract_bf16_panels.o")]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for way, product, steps in (("InBf16", "vdpbf16ps", 1), ("InFloat", "vfmadd", 2)):
-        loops = inner_loops(listing, rf"{way}::panel<(\d+), (\d+)>", product, steps)
-        assert len(loops) == 2 * 8
-        assert [key for key, body in loops.items() if any("%rsp" in text for text in body)] == []

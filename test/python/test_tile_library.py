@@ -1,11 +1,9 @@
-"""runtime/include/bb and runtime/native: values, memory bounds, machine code of the inner loops."""
+"""runtime/include/bb and runtime/native: values, memory bounds, compile time."""
 
 import ctypes
 import functools
 import math
-import re
 import resource
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from tile_library_builds import (
     TARGETS,
     Library,
     build,
-    processor_flags,
     require,
     shared_folder,
 )
@@ -518,7 +515,7 @@ def test_the_last_level_cache_is_the_one_that_a_cpu_reaches(library: Library):
     assert found == max(int(size.read_text().strip().removesuffix("K")) for size in sizes) * 1024
 
 
-# ---- bounds and machine code
+# ---- memory bounds and compile time
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -526,42 +523,6 @@ def test_nothing_outside_an_array_is_touched(target: str, tmp_path_factory: pyte
     program = build(target, "tile_bounds", shared_folder(tmp_path_factory))
     done = subprocess.run([*EMULATORS.get(target, ()), program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
-
-
-def inner_loops(listing: str, name: str, product: str, steps: int = 4) -> dict[tuple[str, ...], list[str]]:
-    """Of each register tile, a function `name` whose last groups are MR and NV: its shortest loop with
-    `steps` * MR * NV instructions `product`.
-    """
-    lines, positions, found, tile = listing.splitlines(), {}, {}, None
-    for number, line in enumerate(lines):
-        if label := re.match(r"[0-9a-f]+ <(.*)>:", line):
-            tile = re.search(name, label[1])
-        if instruction := re.match(r"\s+([0-9a-f]+):\t", line):
-            positions[instruction[1]] = number
-        jump = re.match(r"\s+[0-9a-f]+:\tj\w+\s+([0-9a-f]+)", line)
-        if tile and jump and positions.get(jump[1], number) < number:
-            body = lines[positions[jump[1]] : number + 1]
-            multiplies = sum(product in text for text in body)
-            key = tile.groups()
-            if multiplies == steps * int(key[-2]) * int(key[-1]) and len(body) < len(found.get(key, lines)):
-                found[key] = body
-    return found
-
-
-@pytest.mark.parametrize("name", ["contract_float", "contract_double"])
-def test_inner_loops_do_not_touch_the_stack(name: str, tmp_path_factory: pytest.TempPathFactory):
-    if (
-        shutil.which("objdump") is None
-        or not {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= processor_flags()
-    ):
-        pytest.skip("needs objdump and AVX-512")
-    folder = build("native", "tile_library", shared_folder(tmp_path_factory)).parent
-    command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(folder / f"{name}.o")]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    loops = inner_loops(listing, r"multiply<(\w+), (\d+), (\d+)>", "vfmadd")
-    assert len(loops) == 6 + 7 + 10 + 14
-    spilled = [tile for tile, body in loops.items() if any("%rsp" in text for text in body)]
-    assert spilled == []
 
 
 def test_a_kernel_compiles_quickly(tmp_path):
