@@ -8,6 +8,7 @@ Neither is copied.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -16,6 +17,31 @@ from .windows import DimNames
 
 LANES = 16
 """A multiple of the lanes of every vector: blocks that begin at one begin at a whole vector."""
+
+
+class Home(StrEnum):
+    """Memory of tiles and buffers; the value is the emitted variable that counts its elements."""
+
+    SCRATCH = "room"
+    """Of the thread that does a task."""
+    PER_THREAD = "kept"
+    """Of each thread that does a part of a task: united when all are done."""
+    PER_TASK = "shared"
+    """Of a task: all threads that do parts of it see it."""
+    PRIVATE_LISTS = "lists"
+    """Lists of a thread in global memory."""
+    SHARED_LISTS = "common"
+    """Lists of a task in global memory."""
+
+    @property
+    def of_piece(self) -> str:
+        """Expression of its first element, in a part of a task."""
+        return "piece.memory" if self is Home.SCRATCH else f"piece.{self}"
+
+    @property
+    def of_task(self) -> str:
+        """Expression of its first element, in a task that one thread does."""
+        return "memory" if self is Home.SCRATCH else str(self)
 
 
 def buffer_layout(

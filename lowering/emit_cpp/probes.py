@@ -12,8 +12,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.diagnostics import location_of
 from ...dialects.kernel import Output
+from ..emit.names import Names
 from ..source_text import comment_text
-from .names import Names
 from .windows import DimNames, Window, element_of
 
 

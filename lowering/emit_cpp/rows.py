@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
-from .names import Names
+from ..emit.names import Names
 from .windows import DimNames, Plane, Window, storage_type
 
 

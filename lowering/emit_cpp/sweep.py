@@ -13,7 +13,7 @@ from ...dialects import kernel
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
-from .names import Names
+from ..emit.names import Names
 from .scalars import expression, number
 from .windows import DimNames, Plane
 

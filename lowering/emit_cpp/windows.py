@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ..block_names import BlockNames
-from .names import Names
+from ..emit.names import Names
 
 
 def storage_type(element_type: Attribute) -> str:

@@ -25,7 +25,7 @@ from ...dialects.kernel import Output, Quantity
 from ...dialects.scalar import is_float
 from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padded
 from ...passes.kernel_place_cuda.right_operands import is_right_operand
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window
 from .held import Columns, Held, Rows

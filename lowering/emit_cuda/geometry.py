@@ -8,7 +8,7 @@ from math import prod
 
 from ...dialects import block, kernel
 from ..block_names import BlockNames
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 
 INT = "int"
 

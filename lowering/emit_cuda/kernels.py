@@ -21,7 +21,7 @@ from ...passes.kernel_place_cuda.options import (
     warp_grid,
 )
 from ...passes.kernel_place_cuda.warps import fragment_rows
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of
 from .fragments import Fragments
@@ -442,7 +442,7 @@ class KernelEmitter:
         end = None
         if op.until_dim is not None:
             last = self.dims[op.until_dim]
-            after = last.behind(op.until_offset)
+            after = last.after(op.until_offset)
             end = self.names.claim(f"{dim.extent}end")
             self.ends[op.dim_names[0]] = end
             lines.append(f"const int {end} = min({dim.extent}, {after});  // the rest is masked")

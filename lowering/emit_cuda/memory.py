@@ -21,7 +21,7 @@ from ...passes.kernel_place_cuda.options import (
     padded,
 )
 from ...passes.kernel_place_cuda.warps import exchange_bytes, swizzled_bytes, swizzled_shape
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 from ..source_text import comment_text
 from .barriers import Place
 from .geometry import Array, Dim, Length, Size, block_length, buffer_lengths, length_text, product_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 
 OWN = (
     "bb_shared",

@@ -13,7 +13,7 @@ from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 from .geometry import Dim, Window
 from .scalars import element_bytes, number, storage_type, value_type
 from .sweep_body import computed

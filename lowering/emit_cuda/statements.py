@@ -12,7 +12,7 @@ from ...dialects import kernel
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window
 from .scalars import number, storage_type, value_type

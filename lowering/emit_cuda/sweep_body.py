@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 from .scalars import expression, value_type
 
 
