@@ -148,7 +148,7 @@ class KernelEmitter:
         return [*lines, *_closed(inner)]
 
     def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
-        """Which blocks a task has at hand."""
+        """The lines that find the blocks of a task from its number."""
         loops = [self.dims[dim] for dim in op.dim_names]
         lines: list[str] = []
         if loops:
@@ -195,7 +195,7 @@ class KernelEmitter:
         return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
     def _united(self, loop: kernel.ForOp) -> list[str]:
-        """What the parts of a loop have left becomes one."""
+        """The lines that unite what the parts of a loop have left."""
         merge = loop.merge
         assert merge is not None
         if not merge.block.ops:
@@ -279,16 +279,14 @@ class KernelEmitter:
         return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
 
     def _far(self, op: Operation) -> bool | None:
-        """Whether an operation makes a buffer that lies in global memory; None where that turns out when the
-        kernel is called.
-        """
+        """True if an operation makes a buffer in global memory; None where only a call decides it."""
         if not isinstance(op, kernel.BufferOp) or op.local_bytes is None:
             return False
         bytes = self._bytes(op)
         return True if op.local_bytes == 0 else None if bytes is None else bytes > op.local_bytes
 
     def _placement(self, op: kernel.BufferOp) -> str:
-        """Where a buffer lies, for people."""
+        """Description of a buffer's place, for a comment."""
         bytes, allotted = self._bytes(op), op.local_bytes
         size = "as long as its dims" if bytes is None else f"{bytes} bytes"
         match self._far(op):
@@ -378,7 +376,7 @@ class KernelEmitter:
         ]
 
     def _starts_from_zero(self, op: kernel.ContractOp | None) -> bool:
-        """Whether the first iteration of the loop around writes over what the others add to."""
+        """True if the first iteration of the loop around writes over what the others add to."""
         return op is not None and op.parent_op() not in self.shared_loops
 
     # Moves
@@ -555,7 +553,7 @@ class KernelEmitter:
         return f"{window.pointer}, {window.packed.group.data}, {window.packed.elements_of_group}"
 
     def _in_pairs(self, op: kernel.ContractOp, in_bf16: bool) -> bool:
-        """Whether the packed operand lies in pairs. Raises OpError where that has no form."""
+        """True if the packed operand lies in pairs. Raises OpError where that has no form."""
         depth = layout.depth.data if (layout := self.windows[op.rhs].packed) is not None else 1
         item = op.rhs.type
         assert isinstance(item, kernel.CursorType)
@@ -564,7 +562,7 @@ class KernelEmitter:
         return depth == 2
 
     def _operand(self, value: SSAValue) -> tuple[str, tuple[str, str]]:
-        """Where an operand lies, and its strides along rows and columns."""
+        """Return an operand's pointer, and its strides along rows and columns."""
         if value in self.planes:
             plane = self.planes[value]
             return plane.pointer, plane.elements()

@@ -57,7 +57,7 @@ WRITERS: Mapping[type[Operation], Mapping[Form, Writer]] = {
         Form.Rows: row_pieces.sweep,
     },
 }
-"""What writes an operation in each form: a function of its planned subject and of the kernel's scope."""
+"""The writer of each operation in each form: a function of its planned subject and of the kernel's scope."""
 
 
 def write_kernel(plan: KernelPlan) -> str:

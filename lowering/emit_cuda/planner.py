@@ -46,7 +46,7 @@ SWEEPS: Mapping[Form, Callable[[kernel.SweepOp, Scope, Names], Any]] = {
     Form.Registers: fragment_sweep.plan_sweep,
     Form.Rows: row_pieces.plan_sweep,
 }
-"""What plans a sweep in each form."""
+"""The planner of sweeps in each form."""
 
 THREADS_IN_REGISTERS = 256
 """Threads of a multiprocessor, each of which may then have 255 registers."""
@@ -283,7 +283,7 @@ class _RowPlanner:
     given: _Kernel
     scope: Scope
     once: list[Step] = field(default_factory=list[Step])
-    """What is done before the loop over rows."""
+    """Steps before the loop over rows."""
     for_each_row: list[Step] = field(default_factory=list[Step])
 
     def add(self, ops: Iterable[Operation], once: set[Operation]) -> None:
