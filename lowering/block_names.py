@@ -1,4 +1,4 @@
-"""What the dims of a kernel and their blocks are called in emitted source, in C++ as in CUDA C++."""
+"""Names of the dims of a kernel and of their blocks in emitted source, in C++ as in CUDA C++."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..dialects.kernel import Quantity
 
 @dataclass(frozen=True)
 class BlockNames:
-    """What a dim is called: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of
-    the block at hand the number `Mi`, the first element `M0`, and the width `Mn`.
+    """Names of a dim: the extent `M`, its block size `Mblock`, its number of blocks `Mblocks`; and of the
+    current block the number `Mi`, the first element `M0`, and the width `Mn`.
     """
 
     extent: str
@@ -41,17 +41,17 @@ class BlockNames:
 
     @property
     def trips(self) -> str:
-        """How many iterations a loop over the dim has."""
+        """Number of iterations of a loop over the dim."""
         return self.extent if self.declared.is_batch else self.blocks
 
-    def behind(self, offset: int) -> str:
-        """What lies so many elements behind the last one of the block at hand."""
+    def after(self, offset: int) -> str:
+        """Expression of the element that follows the last one of the current block by an offset."""
         batch = self.declared.is_batch
-        after = f"{self.number} + 1" if batch else f"{self.start} + {self.width}"
-        return f"{after} + {offset}" if offset else after
+        end = f"{self.number} + 1" if batch else f"{self.start} + {self.width}"
+        return f"{end} + {offset}" if offset else end
 
     def quantity(self, kind: Quantity) -> str | None:
-        """A quantity that all elements of the block at hand share; None for an index that differs."""
+        """Return a quantity that all elements of the current block share; None for an index that differs."""
         batch = self.declared.is_batch
         match kind:
             case Quantity.Extent:

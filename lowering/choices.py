@@ -1,7 +1,7 @@
-"""How a program is fused and cut into blocks: what a search chooses, as data that can be kept and shared.
+"""Choices of a search, as data that can be kept and shared: how to fuse a program and cut it into blocks.
 
 A choice turns the target's default pipeline into another one. It holds names and numbers alone, never passes:
-a file of choices from somebody else cannot make the compiler do anything but fuse and cut otherwise.
+a file of choices from a stranger cannot make the compiler do anything but fuse and cut otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST = 1 << 31
 
 @dataclass(frozen=True)
 class Choice:
-    """What to do with a program.
+    """Choices for one program.
 
     `fusion` is `default` (the default pipeline, as it is), `unfused` (that without fusion), or the number
     of a snapshot of `block-fuse`, before which the dims `whole` are one block. `sizes` has the block size of
@@ -41,7 +41,7 @@ class Choice:
 
     @property
     def is_default(self) -> bool:
-        """Whether this is the default pipeline."""
+        """True for the default pipeline."""
         return self.fusion == DEFAULT
 
     def __str__(self) -> str:

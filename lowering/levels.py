@@ -1,4 +1,4 @@
-"""How far a program has come on its way to kernels, and which passes are still to run."""
+"""Level of a program on its way to kernels, and the passes that are still to run."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def functions_of(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def is_launcher(function: FuncOp) -> bool:
-    """Whether a function launches kernels."""
+    """True if a function launches kernels."""
     return any(isinstance(op, kernel.LaunchOp) for op in function.walk())
 
 
 def is_block_program(function: FuncOp) -> bool:
-    """Whether a function has operations on blocks: what `block-to-kernel` turns into kernels."""
+    """True if a function has operations on blocks: those that `block-to-kernel` turns into kernels."""
     return any(op.name.startswith("block.") for op in function.walk())
 
 
 def remaining_passes(
     module: ModuleOp, target: str, passes: tuple[ModulePass, ...] | None = None
 ) -> tuple[ModulePass, ...]:
-    """What is left of a target's default pipeline for a program: all for arrays, nothing for kernels.
+    """Return the rest of a target's default pipeline for a program: all for arrays, nothing for kernels.
 
     A block program goes in after `array-to-block`, a stabilised one after `block-stabilize`. `passes` are
     those of another pipeline with these two.

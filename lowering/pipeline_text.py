@@ -172,7 +172,7 @@ def _convert(pass_name: str, option: str, words: list[_Word], hint: Any) -> tupl
 
 
 def _accepts(hint: Any, values: tuple[ParameterType, ...]) -> bool:
-    """Whether a field of this type takes the values; unlike in Python, ``true`` is no integer."""
+    """True if a field of this type takes the values; unlike in Python, ``true`` is no integer."""
     if any(isinstance(value, bool) for value in values) and not _mentions(hint, bool):
         return False
     return isa(values, hint) or (len(values) == 1 and isa(values[0], hint))

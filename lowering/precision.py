@@ -12,7 +12,7 @@ from ..dialects.diagnostics import OpError
 
 
 def computes_in_double(element_types: Iterable[Attribute]) -> bool:
-    """Whether a kernel of such items computes in f64: for f64, and for integers that f32 would round.
+    """True if a kernel of such items computes in f64: for f64, and for integers that f32 would round.
 
     Else it computes in f32, of which 16-bit floats are a part.
     """
@@ -20,7 +20,7 @@ def computes_in_double(element_types: Iterable[Attribute]) -> bool:
 
 
 def kernel_computes_in_double(function: kernel.FuncOp) -> bool:
-    """Whether a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
+    """True if a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
     types: set[Attribute] = set()
     for op in function.walk():
         for value in op.results:

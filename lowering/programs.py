@@ -14,7 +14,7 @@ from ..dialects.parsing import parse_module
 from ..dialects.verification import verify
 
 TEXT_NAME = "<text>"
-"""What stands for the file's name in the locations of a program that came as text."""
+"""File name in the locations of a program that came as text."""
 
 
 class ProgramError(ValueError):

@@ -1,4 +1,4 @@
-"""What scalar operations are called in emitted source, in C++ as in CUDA C++: operators, and functions."""
+"""Names of scalar operations in emitted source, in C++ as in CUDA C++: operators, and functions."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _BYTE_ORDER = re.compile(r"(be|le)\d+toh|hto(be|le)\d+")
 
 
 def is_reserved(name: str) -> bool:
-    """Whether C, C++ or the headers of generated source give an identifier a meaning of their own."""
+    """True if C, C++ or the headers of generated source give an identifier a meaning of their own."""
     if name.startswith("_") or "__" in name:  # in C++ reserved wherever they stand
         return True
     if _HASHED.search(name) is not None:
@@ -60,7 +60,7 @@ def mangle(name: str) -> str:
     """A C and C++ identifier of at most 64 ASCII characters for any text; equal only for equal texts.
 
     An identifier that is short and not reserved stays as it is. Any other gets 64 bits of its SHA-256 as a
-    suffix; so do identifiers that end like one with a suffix, so that nobody can write the name of another.
+    suffix; so do identifiers that end like one with a suffix, so that a program cannot write another's name.
     The result may still be a function of the C library, such as `exp`: it is meant for locals and for names
     in a namespace; a name with C linkage takes a prefix of its own.
     """
@@ -77,7 +77,7 @@ def mangle(name: str) -> str:
 
 
 def comment_text(text: str, longest: int = LONGEST_COMMENT) -> str:
-    """A text on one line that ends no comment and continues none: safe behind `//` and inside `/* */`.
+    """A text on one line that ends no comment and continues none: safe after `//` and inside `/* */`.
 
     Characters that do not print (line breaks, control characters, signs that reorder a line, lone
     surrogates) become escapes; texts of more than `longest` characters are cut.
@@ -105,7 +105,7 @@ def location_comment(location: object) -> str:
 
 
 def location_of_line(source: str, line: int) -> str | None:
-    """What the nearest location comment at or above a line (from 1) of generated source says, if any."""
+    """Return the place in the nearest comment at or above a line (from 1) of generated source, if any."""
     for text in reversed(source.split("\n")[: max(line, 0)]):
         if text.lstrip().startswith(_AT):
             return text.strip().removeprefix(_AT)

@@ -74,7 +74,7 @@ def _lowered(function: FuncOp, analysis: Analysis) -> Block:
 
 
 def _extents_known(body: Block, analysis: Analysis) -> bool:
-    """Whether each dim of unknown extent is cut from some array before a map iterates over it."""
+    """True if each dim of unknown extent is cut from some array before a map iterates over it."""
     known = {
         dim
         for op in body.ops

@@ -1,4 +1,4 @@
-"""Which dims a function has: the iteration space of every array operation, and the axes of every array, as
+"""Dims of a function: the iteration space of every array operation, and the axes of every array, as
 axis classes.
 
 Array operations fall into four groups. *Computations* (matmul, element-wise, reduce) become nests of maps.
@@ -86,7 +86,7 @@ class Analysis:
 
 
 def is_splat_constant(op: Operation) -> bool:
-    """Whether an operation is a constant array of one value."""
+    """True for a constant array of one value."""
     return isinstance(op, array.ConstantOp) and op.value.is_splat()
 
 
@@ -256,7 +256,7 @@ class _Builder:
         return value.owner in self.analysis.generators
 
     def is_source(self, value: SSAValue) -> bool:
-        """Whether a value is, behind its views, an array of its own rather than the result of a nest."""
+        """True if a value is a view of an array of its own, not of the result of a nest."""
         while value.owner in self.analysis.views:
             assert isinstance(value.owner, Operation)
             value = value.owner.operands[0]
@@ -266,7 +266,7 @@ class _Builder:
         """Make each use of an array follow the array's own dims wherever that is possible.
 
         From the last use to the first: where two uses cannot both follow, the one nearer to the arguments
-        gives way and is computed anew along its own dims, or viewed anew. Arguments come last, for another
+        gives way and is computed again along its own dims, or viewed again. Arguments come last, for another
         view of them costs nothing.
         """
         uses = [

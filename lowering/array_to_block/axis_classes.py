@@ -1,5 +1,4 @@
-"""Which axes of which arrays are one dim: a union-find over axes that may be refused, with products and
-roles.
+"""Axes of arrays that are one dim: a union-find over axes that may be refused, with products and roles.
 
 An axis of an array is a sequence of *nodes* (several where a reshape merged axes, none for an axis of extent
 1 that nothing iterates over). A node may be cut into factors by a reshape; a node without factors is a
@@ -15,7 +14,7 @@ from enum import Enum
 
 
 class Role(Enum):
-    """Whether items have an axis over a dim, or the dim is only iterated over."""
+    """Role of a dim: items have an axis over it, or it is only iterated over."""
 
     Block = "block"
     Batch = "batch"

@@ -32,7 +32,7 @@ class Scalar:
 
 
 Value = SSAValue | Scalar
-"""What a scalar of an array region becomes: an item, or a scalar that is computed where it is needed."""
+"""Value of a scalar of an array region: an item, or a scalar that is computed where it is needed."""
 
 
 class RegionWriter:
@@ -139,7 +139,7 @@ class ItemWriter:
 
 
 def _arrange(a: SSAValue, b: SSAValue) -> str | None:
-    """How items combine: `same` axes, a block and a vector by its `row`s or `col`umns, `outer`, or None."""
+    """Combination of two: `same` axes, a block and a vector by its `row`s or `col`umns, `outer`, or None."""
     dims_a, dims_b = dims_of(a), dims_of(b)
     if dims_a == dims_b:
         return "same"
@@ -196,7 +196,7 @@ def _scalar(op: Operation, operands: Sequence[Scalar]) -> Scalar:
 
 
 def _wants_index(body: Block, items: set[SSAValue]) -> bool:
-    """Whether an index is computed from an item, which has no element type to be an item of its own."""
+    """True if an index is computed from an item, which has no element type to be an item of its own."""
     dependent = set(items)
     for op in body.ops:
         if dependent.isdisjoint(op.operands):

@@ -22,7 +22,7 @@ _REDUCTIONS = {
 
 
 Source = SSAValue | Generated
-"""What a nest reads: a list or an item of it, or something that needs no array."""
+"""Source of a nest: a list or an item of it, or something that needs no array."""
 
 
 def list_name(hint: str | None) -> str | None:
@@ -131,7 +131,7 @@ class Emitter:
 
 
 def _covers(value: SSAValue, spec: Spec) -> bool:
-    """Whether the dims of each axis make up its extent: not so where the array is broadcast along an axis."""
+    """True if the dims of each axis make up its extent: not so where the array is broadcast along an axis."""
     return all(axis or extent == 1 for axis, extent in zip(spec, array_type(value).get_shape(), strict=True))
 
 

@@ -15,7 +15,7 @@ from .plan import Generated
 
 
 def generator(provided: Generated) -> Scalar:
-    """The scalar that a generated operand is for the element at hand."""
+    """The scalar that a generated operand is for the current element."""
     op = provided.op
     match op:
         case array.ConstantOp():

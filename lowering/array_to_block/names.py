@@ -19,7 +19,7 @@ class DimNames:
         self._positions: dict[str, int] = {}
 
     def suggest(self, leaf: Node, name: str) -> None:
-        """Name a leaf as the user does, with a number behind where another dim has that name."""
+        """Name a leaf as the user does, with a number appended where another dim has that name."""
         name = name.strip()
         if leaf in self._names or not (name.isidentifier() and name.isascii()) or name == "x":
             return

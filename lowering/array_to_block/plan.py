@@ -1,10 +1,9 @@
-"""Which nests to emit, and in which layouts: demands travel from the results of a function back to its
+"""Plan of the nests to emit and their layouts: demands travel from the results of a function back to its
 arguments.
 
 A computation is emitted once for each *spec* in which it is demanded (the dims of its axes): once, but where
 one array is read along two sets of dims. It is emitted in one layout (order of its list's nest, order of its
-items' axes), the one that is asked for most often; whoever wants another reads the array through another
-view.
+items' axes), the one that is asked for most often; a reader that wants another one has a view of the array.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ Provider = Whole | Viewed | Generated
 
 @dataclass(frozen=True)
 class Operand:
-    """What an operation reads: from where, and in which layout."""
+    """An operand that an operation reads: from where, and in which layout."""
 
     provider: Provider
     layout: Layout
@@ -238,7 +237,7 @@ class Plan:
         return tuple(inner)
 
     def _can_follow(self, value: SSAValue, own: Spec, spec: Spec) -> bool:
-        """Whether a computation is to be repeated along other dims, rather than its result viewed anew.
+        """True if a computation is to be repeated along other dims, and its result not viewed again.
 
         It is where that reads one array only (a norm, a softmax of it, …), and never for a matmul.
         """

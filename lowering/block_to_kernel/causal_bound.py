@@ -16,7 +16,7 @@ from .running_maximum import may_run
 
 
 def visible_until(op: block.MapOp, maximum: int) -> Until | None:
-    """Where every sum of a map over N vanishes: at n > r + offset. None where there is no such mask.
+    """Return the bound from which on every sum of a map over N vanishes, n > r + offset; None without a mask.
 
     `maximum` is the number of the result that the sums are relative to.
     """
@@ -33,7 +33,7 @@ def visible_until(op: block.MapOp, maximum: int) -> Until | None:
 
 
 def _only_exponent(op: block.MapOp, top: SSAValue, scores: SSAValue) -> bool:
-    """Whether the maximum is only subtracted from the scores whose maximum it is."""
+    """True if the maximum is only subtracted from the scores whose maximum it is."""
     for use in top.uses:
         user = use.operation
         if isinstance(user, block.YieldOp):
@@ -51,7 +51,7 @@ def _only_exponent(op: block.MapOp, top: SSAValue, scores: SSAValue) -> bool:
 
 
 def _adds(op: block.ElementwiseOp, scores: SSAValue, shift: SSAValue) -> bool:
-    """Whether an element-wise op uses a shift only as `scores + shift`."""
+    """True if an element-wise op uses a shift only as `scores + shift`."""
     arguments = dict(zip(op.inputs, op.body.block.args, strict=True))
     if scores not in arguments or shift not in arguments:
         return False

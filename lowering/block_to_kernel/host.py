@@ -71,7 +71,7 @@ def _with_whole_dims(dims: Mapping[str, block.DimAttr], looped: set[str]) -> dic
 
 
 def _drop_dead_code(function: FuncOp) -> None:
-    """Drop what nobody reads: a list that a map yields for nobody has no place to lie in."""
+    """Drop what is never read: a list that no operation reads has no place to lie in."""
     patterns = GreedyRewritePatternApplier([*dead_code_patterns()], dce_enabled=False)
     PatternRewriteWalker(patterns, apply_recursively=True).rewrite_region(function.body)
 
@@ -259,7 +259,7 @@ class _HostLowering:
         lowering.lower([*prefix, *inner], body)
 
     def _results(self, ops: Sequence[Operation]) -> list[tuple[SSAValue, Axes]]:
-        """The lists that a group makes and somebody else reads, with the axes of their arrays."""
+        """The lists that a group makes and others read, with the axes of their arrays."""
         own = {each for op in ops for each in op.walk()}
         found: list[tuple[SSAValue, Axes]] = []
         for op in ops:
@@ -373,7 +373,7 @@ def _axes_of(view: block.ViewOp) -> Axes:
 
 
 def _storage_axes(type: Attribute) -> Axes:
-    """The axes of an array that holds a list nobody has asked to see as a tensor."""
+    """The axes of an array that holds a list that has no tensor type."""
     nest = type.dims if isinstance(type, block.ListType) else ()
     item = type.item if isinstance(type, block.ListType) else type
     assert isinstance(item, block.ItemType)

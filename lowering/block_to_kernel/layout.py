@@ -1,4 +1,4 @@
-"""Which axis of each block of a kernel is contiguous.
+"""Layout of the blocks of a kernel: which axis is contiguous.
 
 With rows in lanes, a<M,K>·b<N,K>ᵀ is the plane [N][M] that is computed from the plane [K][M] of a, whatever
 the layout of b, whose elements are broadcast: the result is a left operand again, and nothing is packed
@@ -21,7 +21,7 @@ from ...passes.block_shapes import FEW_ROWS
 
 
 class Orientation(StrEnum):
-    """Which axis of the tiles of a kernel runs along the lanes, or that the kernel decides."""
+    """Axis of the tiles of a kernel that runs along the lanes; or the kernel decides."""
 
     Auto = "auto"
     Rows = "rows"
@@ -40,7 +40,7 @@ def orientation_of(ops: Iterable[Operation], dims: Mapping[str, block.DimAttr]) 
 
 
 def is_block(value: SSAValue) -> bool:
-    """Whether a value is a block in the local tier."""
+    """True if a value is a block in the local tier."""
     return isinstance(value.type, block.BlockType) and block.is_local(value.type)
 
 

@@ -33,7 +33,7 @@ _COMBINE: Mapping[Kind, tuple[type[Operation], type[Operation]]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where a list (or an item in global memory) lies: an array, and the dims of its axes."""
+    """Place of a list (or of an item in global memory): an array, and the dims of its axes."""
 
     array: SSAValue
     axes: tuple[tuple[str, ...], ...]
@@ -42,7 +42,7 @@ class Place:
 
 
 def first_of(op: block.FirstOp, places: Mapping[SSAValue, Sequence[Place]]) -> list[Place]:
-    """Where the first element of a list lies."""
+    """Return the place of the first element of a list."""
     return [
         Place(place.array, place.axes, (*place.first, _list_dim(op.list)), place.here)
         for place in places[op.list]
@@ -62,7 +62,7 @@ class NestLowering:
     places: dict[SSAValue, list[Place]]
     tiles: Block
     double: bool = False
-    """Whether the kernel computes in f64; else it computes in f32, of which 16-bit floats are a part."""
+    """True if the kernel computes in f64; else it computes in f32, of which 16-bit floats are a part."""
     products: Products = Products.Operands
     _tile_of: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     _accumulators: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -143,7 +143,7 @@ class NestLowering:
         into.add_op(kernel.LoadOp(self._new_tile(op.result), cursor))
 
     def _is_read_in_place(self, value: SSAValue, place: Place) -> bool:
-        """Whether only contractions read a loaded block: element by element, or along the lanes of a
+        """True if only contractions read a loaded block: element by element, or along the lanes of a
         buffer.
         """
         if not is_block(value) or not value.uses:
@@ -451,7 +451,7 @@ def _list_dim(value: SSAValue) -> str:
 
 
 def _may_add_directly(op: block.MapOp, yielded: SSAValue) -> bool:
-    """Whether what makes a yielded value can add it to a total: nobody else reads it."""
+    """True if the operation that makes a yielded value can add it to a total: nothing else reads it."""
     maker = yielded.owner
     if not isinstance(maker, block.DotOp | block.MapOp) or maker.parent is not op.body.block:
         return False

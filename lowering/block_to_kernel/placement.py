@@ -1,4 +1,4 @@
-"""Which lists of a kernel lie in local memory.
+"""Placement of the lists of a kernel in local memory.
 
 A list that one iteration of the parallel loop needs alone may stay in the caches of its core, as long as it
 fits beside the tiles: each gets an allotment of local memory, and goes to global memory where it is larger.
@@ -13,7 +13,7 @@ from ...dialects.kernel.sizes import buffer_elements, tile_elements
 from ..precision import computes_in_double
 
 LOCAL_MEMORY = 1 << 20
-"""Bytes of local memory for each worker, if nobody says otherwise: what a core has of second-level cache."""
+"""Bytes of local memory for each worker, by default: the second-level cache of a core."""
 
 
 def place_lists(function: kernel.FuncOp, local_memory: int) -> None:

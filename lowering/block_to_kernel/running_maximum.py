@@ -20,7 +20,7 @@ from ...passes.rules.items import constant_of
 
 
 class _Degree(Enum):
-    """How a value depends on t."""
+    """Dependence of a value on t."""
 
     Free = auto()
     """Not at all."""
@@ -32,7 +32,7 @@ class _Degree(Enum):
 
 
 def may_run(op: block.MapOp, maximum: int) -> bool:
-    """Whether the sums relative to result `maximum` of a map are x·exp(-t), and nothing else depends on t.
+    """True if the sums relative to result `maximum` of a map are x·exp(-t), and nothing else depends on t.
 
     t is what the body yields as that maximum; -inf is as good as any other value, for what guards against it.
     """
@@ -103,7 +103,7 @@ def _product(operands: Sequence[_Degree]) -> _Degree:
 
 
 def _negates(op: block.ElementwiseOp) -> bool:
-    """Whether an element-wise op is -x, or -x with 0 for -inf."""
+    """True if an element-wise op is -x, or -x with 0 for -inf."""
     negation = op.yield_op.arguments[0].owner
     if not isinstance(negation, arith.NegfOp):
         return False

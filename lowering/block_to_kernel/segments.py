@@ -1,4 +1,4 @@
-"""Which operations of a function go into one kernel, and in which order the kernels are launched.
+"""Segments of a function: the operations that go into one kernel, and the order of the launches.
 
 Local items live in one kernel, so operations that share one are a group; every other operation is a group of
 its own. What orders groups is dependence, not where they stand: an operation on arrays that stands between
@@ -21,7 +21,7 @@ from ...passes.rules.map_editing import PROLOGUE
 
 
 def is_host(op: Operation) -> bool:
-    """Whether an operation stays outside kernels: views, and operations on arrays."""
+    """True if an operation stays outside kernels: views, and operations on arrays."""
     return isinstance(op, block.PartitionOp | block.AssembleOp | ReturnOp) or not op.name.startswith("block.")
 
 
@@ -50,7 +50,7 @@ class _Graph:
     nodes: list[Operation]
     before: list[set[int]]
     shares: list[tuple[int, int]]
-    """Who makes a local item, or looks for the first of a list, and who uses it."""
+    """Pairs of operations: one makes a local item or the first of a list, one uses it."""
 
     @staticmethod
     def of(body: Block) -> _Graph:
@@ -69,7 +69,7 @@ class _Graph:
         return _Graph(nodes, before, shares)
 
     def after_groups(self, groups: Sequence[Group]) -> dict[int, set[int]]:
-        """What each operation leads to, if the operations of a group are one."""
+        """Return the operations that depend on each one, if the operations of a group are one."""
         after: dict[int, set[int]] = {number: set() for number in range(len(self.nodes))}
         for number, earlier in enumerate(self.before):
             for each in earlier:

@@ -22,7 +22,7 @@ Function = Callable[[ScalarBuilder, Sequence[SSAValue]], SSAValue]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one operator is swept: over which dims, and what becomes of each element's value."""
+    """Recipe of an operator's sweep: its dims, and the use of each element's value."""
 
     dims: tuple[str, ...]
     output: Output

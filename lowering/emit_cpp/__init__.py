@@ -46,7 +46,7 @@ def emit_cpp(kernels: Iterable[kernel.FuncOp], *, counting: bool = False, profil
 
 
 def statements_of(kernels: Iterable[kernel.FuncOp]) -> list[Statement]:
-    """What a profile of kernels tells apart, in the order of their source. Raises OpError as `emit_cpp`."""
+    """Return the statements that a profile tells apart, in source order. Raises OpError as `emit_cpp`."""
     return [
         statement
         for function in kernels

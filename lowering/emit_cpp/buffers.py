@@ -1,4 +1,4 @@
-"""How buffers lie in memory, and tiles that are blocks of them.
+"""Layouts of buffers in memory, and tiles that are blocks of them.
 
 Both are rows of lanes in memory of the kernel's own. So a tile that a sweep fills and a store puts away is
 the block that it goes to, and one that is loaded, and only read then, is the block that it comes from.
@@ -8,6 +8,7 @@ Neither is copied.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -16,6 +17,31 @@ from .windows import DimNames
 
 LANES = 16
 """A multiple of the lanes of every vector: blocks that begin at one begin at a whole vector."""
+
+
+class Home(StrEnum):
+    """Memory of tiles and buffers; the value is the emitted variable that counts its elements."""
+
+    SCRATCH = "room"
+    """Of the thread that does a task."""
+    PER_THREAD = "kept"
+    """Of each thread that does a part of a task: united when all are done."""
+    PER_TASK = "shared"
+    """Of a task: all threads that do parts of it see it."""
+    PRIVATE_LISTS = "lists"
+    """Lists of a thread in global memory."""
+    SHARED_LISTS = "common"
+    """Lists of a task in global memory."""
+
+    @property
+    def of_piece(self) -> str:
+        """Expression of its first element, in a part of a task."""
+        return "piece.memory" if self is Home.SCRATCH else f"piece.{self}"
+
+    @property
+    def of_task(self) -> str:
+        """Expression of its first element, in a task that one thread does."""
+        return "memory" if self is Home.SCRATCH else str(self)
 
 
 def buffer_layout(
@@ -64,7 +90,7 @@ def tiles_in_buffers(function: kernel.FuncOp, pairs: Collection[SSAValue]) -> di
 
 
 def _lies_alike(tile: SSAValue, place: kernel.CursorOp, dims: Mapping[str, block.DimAttr]) -> bool:
-    """Whether a block of a buffer consists of whole rows of lanes, as the tile would."""
+    """True if a block of a buffer consists of whole rows of lanes, as the tile would."""
     buffer, type, item = place.array.owner, tile.type, place.result.type
     assert isinstance(type, kernel.TileType)
     assert isinstance(item, kernel.CursorType)
@@ -81,8 +107,8 @@ def _lies_alike(tile: SSAValue, place: kernel.CursorOp, dims: Mapping[str, block
 
 
 def _is_filled_by_a_sweep(tile: SSAValue, op: kernel.StoreOp) -> bool:
-    """Whether a sweep of the same body writes a tile that a store alone reads, and nothing in that body looks
-    at the buffer before.
+    """True if a sweep of the same body writes a tile that a store alone reads, and nothing in that body reads
+    the buffer before.
     """
     writers, body = kernel.writers(tile), op.parent
     assert body is not None
@@ -101,7 +127,7 @@ def _is_filled_by_a_sweep(tile: SSAValue, op: kernel.StoreOp) -> bool:
 
 
 def _is_only_read(tile: SSAValue, op: kernel.LoadOp) -> bool:
-    """Whether a load alone writes a tile, and what reads it follows in the same body, which leaves the buffer
+    """True if a load alone writes a tile, and what reads it follows in the same body, which leaves the buffer
     as it is.
     """
     body = op.parent

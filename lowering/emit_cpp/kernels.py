@@ -9,12 +9,14 @@ from xdsl.dialects.builtin import BFloat16Type, tf32
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
-from ...dialects.diagnostics import OpError, location_of
+from ...dialects.diagnostics import OpError
 from ...dialects.kernel.sizes import buffer_elements
+from ..emit.locations import PlaceComments, place_comment
+from ..emit.names import Names
 from ..precision import kernel_computes_in_double
-from ..source_text import comment_text, location_comment, mangle
-from .buffers import buffer_layout, tiles_in_buffers
-from .names import Names
+from ..source_text import comment_text, mangle
+from .buffers import Home, buffer_layout, tiles_in_buffers
+from .names import cpp_names
 from .pairs import are_rounded_when_stored, buffers_of_pairs, tiles_of_pairs
 from .probes import Probes
 from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place, widened
@@ -34,15 +36,6 @@ from .windows import (
 )
 from .work import Work
 
-_HOMES = {
-    "room": "piece.memory",
-    "kept": "piece.kept",
-    "shared": "piece.shared",
-    "lists": "piece.lists",
-    "common": "piece.common",
-}
-"""Where the parts of a task find what is counted under these names."""
-
 OUT_OF_MEMORY = "return bb::out_of_memory;"
 
 
@@ -56,7 +49,7 @@ class KernelEmitter:
     """Writes one kernel."""
 
     function: kernel.FuncOp
-    names: Names = field(default_factory=Names)
+    names: Names = field(default_factory=cpp_names)
     dims: dict[str, DimNames] = field(default_factory=dict[str, DimNames])
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     planes: dict[SSAValue, Plane] = field(default_factory=dict[SSAValue, Plane])
@@ -67,7 +60,7 @@ class KernelEmitter:
     """Of the statements that a profile tells apart; empty for none."""
     pairs: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers and tiles of pairs of bf16."""
-    lent: dict[SSAValue, kernel.CursorOp] = field(default_factory=dict[SSAValue, kernel.CursorOp])
+    aliased_tiles: dict[SSAValue, kernel.CursorOp] = field(default_factory=dict[SSAValue, kernel.CursorOp])
     """Tiles that are blocks of buffers."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
     """Loops of which a stage does its share of the iterations."""
@@ -81,7 +74,7 @@ class KernelEmitter:
         self.double = kernel_computes_in_double(self.function)
         if not self.double:
             self.pairs = buffers_of_pairs(self.function) | tiles_of_pairs(self.function)
-        self.lent = tiles_in_buffers(self.function, self.pairs)
+        self.aliased_tiles = tiles_in_buffers(self.function, self.pairs)
         launch = [f"  {line}" for line in self.probes.launch(self.names)]
         self.dims = name_dims(self.names, block.parse_dims(self.function.attributes[block.DIMS]))
         lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
@@ -155,7 +148,7 @@ class KernelEmitter:
         return [*lines, *_closed(inner)]
 
     def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
-        """Which blocks a task has at hand."""
+        """The lines that find the blocks of a task from its number."""
         loops = [self.dims[dim] for dim in op.dim_names]
         lines: list[str] = []
         if loops:
@@ -202,7 +195,7 @@ class KernelEmitter:
         return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
     def _united(self, loop: kernel.ForOp) -> list[str]:
-        """What the parts of a loop have left becomes one."""
+        """The lines that unite what the parts of a loop have left."""
         merge = loop.merge
         assert merge is not None
         if not merge.block.ops:
@@ -223,12 +216,11 @@ class KernelEmitter:
         """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
         sizes: list[str] = []
         pointers: list[str] = []
-        near, far = "room", "lists"
         for inner in op.walk():
             if isinstance(inner, kernel.TileOp):
                 if stages is not None and inner.result in stages.kept:
-                    self.lent.pop(inner.result, None)
-                if inner.result in self.lent:
+                    self.aliased_tiles.pop(inner.result, None)
+                if inner.result in self.aliased_tiles:
                     continue
                 type = kernel.tile_type(inner.result)
                 if type.space.data is not kernel.Space.Scratch:
@@ -239,40 +231,44 @@ class KernelEmitter:
                 name = self.names.claim(inner.result.name_hint or "tile", "_at", "_ld")
                 pairs = inner.result in self.pairs
                 stride, size = plane_size(type, self.dims, pairs)
-                home = "kept" if stages is not None and inner.result in stages.kept else "room"
+                is_kept = stages is not None and inner.result in stages.kept
+                home = Home.PER_THREAD if is_kept else Home.SCRATCH
                 sizes.append(f"const bb::idx {name}_ld = {stride}, {name}_at = {home};")
                 sizes.append(f"{home} += {size};")
                 self.planes[inner.result] = Plane(name, f"{name}_ld", type, pairs=pairs)
+                memory = home.of_task if stages is None else home.of_piece
+                element, cast = ("bb::Pair", "(bb::Pair*)") if pairs else ("T", "")
+                place = f"{memory} + {name}_at"
+                pointers.append(f"{element}* const {name} = {f'{cast}({place})' if pairs else place};")
             elif isinstance(inner, kernel.BufferOp):
-                strides, size = buffer_layout(inner, self.dims, pairs=inner.result in self.pairs)
-                suffixes = [f"_s{axis}" for axis in range(len(strides))]
-                name = self.names.claim(inner.result.name_hint or "list", "_at", "_near", *suffixes)
-                values = "".join(
-                    f"{name}{suffix} = {stride}, " for suffix, stride in zip(suffixes, strides, strict=True)
-                )
-                crosses = stages is not None and inner.result in stages.shared
-                near, far = ("shared", "common") if crosses else ("room", "lists")
-                sizes.append(f"// {name}: {self._placement(inner)}")
-                home = far if self._far(inner) else near
-                if self._far(inner) is None:
-                    sizes.append(
-                        f"const bool {name}_near = {size} <= {inner.local_bytes} / (bb::idx)sizeof(T);"
-                    )
-                    home = f"({name}_near ? {near} : {far})"
-                sizes.append(f"const bb::idx {values}{name}_at = {home};")
-                sizes.append(f"{home} += bb::round_up({size}, bb::W<T>);")
-                self.arrays[inner.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
-            else:
-                continue
-            memory = {"room": "memory"}.get(home, home) if stages is None else _HOMES.get(home)
-            if memory is None:
-                memory = f"({name}_near ? {_HOMES[near]} : {_HOMES[far]})"
-            if isinstance(inner, kernel.TileOp) and inner.result in self.pairs:
-                pointers.append(f"bb::Pair* const {name} = (bb::Pair*)({memory} + {name}_at);")
-            else:
-                pointers.append(f"T* const {name} = {memory} + {name}_at;")
-        rooms = "room = 0" if stages is None else "room = 0, kept = 0, shared = 0, lists = 0, common = 0"
-        return [f"bb::idx {rooms};", *sizes], pointers
+                pointers.append(self._buffer(inner, stages, sizes))
+        counters = [Home.SCRATCH] if stages is None else list(Home)
+        return [f"bb::idx {', '.join(f'{home} = 0' for home in counters)};", *sizes], pointers
+
+    def _buffer(self, op: kernel.BufferOp, stages: Stages | None, sizes: list[str]) -> str:
+        """Return the line that declares a buffer; adds the lines that measure it to `sizes`."""
+        strides, size = buffer_layout(op, self.dims, pairs=op.result in self.pairs)
+        suffixes = [f"_s{axis}" for axis in range(len(strides))]
+        name = self.names.claim(op.result.name_hint or "list", "_at", "_near", *suffixes)
+        values = "".join(
+            f"{name}{suffix} = {stride}, " for suffix, stride in zip(suffixes, strides, strict=True)
+        )
+        near, far = Home.SCRATCH, Home.PRIVATE_LISTS
+        if stages is not None and op.result in stages.shared:
+            near, far = Home.PER_TASK, Home.SHARED_LISTS
+        sizes.append(f"// {name}: {self._placement(op)}")
+        match self._far(op):
+            case None:
+                sizes.append(f"const bool {name}_near = {size} <= {op.local_bytes} / (bb::idx)sizeof(T);")
+                home = f"({name}_near ? {near} : {far})"
+                memory = f"({name}_near ? {near.of_piece} : {far.of_piece})"
+            case is_far:
+                only = far if is_far else near
+                home, memory = str(only), only.of_task if stages is None else only.of_piece
+        sizes.append(f"const bb::idx {values}{name}_at = {home};")
+        sizes.append(f"{home} += bb::round_up({size}, bb::W<T>);")
+        self.arrays[op.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
+        return f"T* const {name} = {memory} + {name}_at;"
 
     def _bytes(self, op: kernel.BufferOp) -> int | None:
         """The bytes of a buffer, where its extents are known."""
@@ -283,16 +279,14 @@ class KernelEmitter:
         return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
 
     def _far(self, op: Operation) -> bool | None:
-        """Whether an operation makes a buffer that lies in global memory; None where that turns out when the
-        kernel is called.
-        """
+        """True if an operation makes a buffer in global memory; None where only a call decides it."""
         if not isinstance(op, kernel.BufferOp) or op.local_bytes is None:
             return False
         bytes = self._bytes(op)
         return True if op.local_bytes == 0 else None if bytes is None else bytes > op.local_bytes
 
     def _placement(self, op: kernel.BufferOp) -> str:
-        """Where a buffer lies, for people."""
+        """Description of a buffer's place, for a comment."""
         bytes, allotted = self._bytes(op), op.local_bytes
         size = "as long as its dims" if bytes is None else f"{bytes} bytes"
         match self._far(op):
@@ -306,21 +300,13 @@ class KernelEmitter:
 
     def _body(self, ops: Iterable[Operation]) -> list[str]:
         lines: list[str] = []
-        last = ""
+        comments = PlaceComments()
         for op in ops:
             written = self._statement(op)
-            where = location_of(op)
-            comment = (
-                ""
-                if where is None
-                else location_comment(f"{where.filename.data}:{where.line.data}:{where.column.data}")
-            )
-            if written and comment and comment != last and not isinstance(op, kernel.ForOp):
-                lines.append(comment)
-                last = comment
             if written:
+                lines += comments.before(place_comment(op))
                 lines += self.probes.before(op, self.windows)
-            lines += written
+                lines += written
         return lines
 
     def _statement(self, op: Operation) -> list[str]:
@@ -352,7 +338,7 @@ class KernelEmitter:
                 raise OpError(op, "has no form on a CPU")
 
     def _sweep(self, op: kernel.SweepOp) -> list[str]:
-        places = [self.lent[tile] for tile in op.outputs if tile in self.lent]
+        places = [self.aliased_tiles[tile] for tile in op.outputs if tile in self.aliased_tiles]
         lines = [line for place in places for line in self._cursor(place)]
         same = widened(op, self.planes)
         for index, plane in same.items():
@@ -374,7 +360,7 @@ class KernelEmitter:
             raise OpError(op, "does a part of its iterations, as blocks of threads of a GPU do")
         if op.until_dim is not None:
             last = self.dims[op.until_dim]
-            after = last.behind(op.until_offset)
+            after = last.after(op.until_offset)
             end = self.names.claim(f"{dim.extent}end")
             lines.append(f"const bb::idx {end} = std::min({dim.extent}, {after});  // the rest is masked")
             trips = end if dim.declared.is_batch else f"bb::ceil_div({end}, {dim.size})"
@@ -390,7 +376,7 @@ class KernelEmitter:
         ]
 
     def _starts_from_zero(self, op: kernel.ContractOp | None) -> bool:
-        """Whether the first iteration of the loop around writes over what the others add to."""
+        """True if the first iteration of the loop around writes over what the others add to."""
         return op is not None and op.parent_op() not in self.shared_loops
 
     # Moves
@@ -401,7 +387,7 @@ class KernelEmitter:
         window = window_of(op, self.arrays[op.array], self.dims, pairs=op.array in self.pairs)
         name = self.names.claim(op.result.name_hint or "block")
         self.windows[op.result] = Window(name, window.strides, window.widths, window.packed)
-        for tile, place in self.lent.items():
+        for tile, place in self.aliased_tiles.items():
             if place is op:
                 type = kernel.tile_type(tile)
                 self.planes[tile] = Plane(name, ordered(type, window.strides)[0], type)
@@ -434,7 +420,7 @@ class KernelEmitter:
 
     def _load(self, op: kernel.LoadOp) -> list[str]:
         plane, window = self.planes[op.target], self.windows[op.source]
-        if op.target in self.lent:
+        if op.target in self.aliased_tiles:
             return []
         if op.in_place is not None:
             line, self.planes[op.target] = load_in_place(plane, window, self.names)
@@ -458,7 +444,7 @@ class KernelEmitter:
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
         plane, window = self.planes[op.source], self.windows[op.target]
-        if op.source in self.lent:
+        if op.source in self.aliased_tiles:
             return []
         if op.in_place is not None:
             return [finish(plane, window, self._past(op))]
@@ -567,7 +553,7 @@ class KernelEmitter:
         return f"{window.pointer}, {window.packed.group.data}, {window.packed.elements_of_group}"
 
     def _in_pairs(self, op: kernel.ContractOp, in_bf16: bool) -> bool:
-        """Whether the packed operand lies in pairs. Raises OpError where that has no form."""
+        """True if the packed operand lies in pairs. Raises OpError where that has no form."""
         depth = layout.depth.data if (layout := self.windows[op.rhs].packed) is not None else 1
         item = op.rhs.type
         assert isinstance(item, kernel.CursorType)
@@ -576,7 +562,7 @@ class KernelEmitter:
         return depth == 2
 
     def _operand(self, value: SSAValue) -> tuple[str, tuple[str, str]]:
-        """Where an operand lies, and its strides along rows and columns."""
+        """Return an operand's pointer, and its strides along rows and columns."""
         if value in self.planes:
             plane = self.planes[value]
             return plane.pointer, plane.elements()

@@ -1,7 +1,7 @@
 """Buffers and tiles that hold bf16 in pairs along k, as `runtime/include/bb/pairs.hpp` has them.
 
 Others keep bf16 as f32. Where only contractions that multiply in bf16 read a buffer or a tile, each of them
-would pair its elements anew; so they are paired once, when they are stored, and take half the room.
+would pair its elements again; so they are paired once, when they are stored, and take half the room.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def buffers_of_pairs(function: kernel.FuncOp) -> set[SSAValue]:
 
 
 def are_rounded_when_stored(tile: SSAValue, pairs: Collection[SSAValue]) -> bool:
-    """Whether the elements of a tile go into arrays or pairs alone, and are rounded to their type there."""
+    """True if the elements of a tile go into arrays or pairs alone, and are rounded to their type there."""
     readers = kernel.readers(tile)
     return bool(readers) and all(
         isinstance(op, kernel.StoreOp)
@@ -70,7 +70,7 @@ def _is_made_of_pairs(tile: SSAValue) -> bool:
 
 
 def _makes(op: Operation, tile: SSAValue, index: int) -> bool:
-    """Whether an operation only writes a tile, all of it: a load of bf16, or a sweep over its elements."""
+    """True if an operation only writes a tile, all of it: a load of bf16, or a sweep over its elements."""
     if isinstance(op, kernel.LoadOp):
         cursor = op.source.type
         array = op.source.owner
@@ -114,7 +114,7 @@ def _lies_in_pairs(op: kernel.BufferOp, dims: Mapping[str, block.DimAttr]) -> bo
 
 
 def _writes(op: Operation) -> bool:
-    """Whether it is a plain store of a tile with its rows in lanes."""
+    """True if it is a plain store of a tile with its rows in lanes."""
     if not isinstance(op, kernel.StoreOp) or op.in_place is not None or op.stream is not None:
         return False
     tile = op.source.type
@@ -122,7 +122,7 @@ def _writes(op: Operation) -> bool:
 
 
 def _multiplies(op: Operation, index: int) -> bool:
-    """Whether it is a contraction that takes its left operand, and that operand alone, as pairs."""
+    """True if it is a contraction that takes its left operand, and that operand alone, as pairs."""
     if not isinstance(op, kernel.ContractOp) or not isinstance(op.multiply, BFloat16Type):
         return False
     tile, packed = op.accumulator.type, op.rhs.owner

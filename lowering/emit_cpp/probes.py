@@ -12,13 +12,13 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.diagnostics import location_of
 from ...dialects.kernel import Output
+from ..emit.names import Names
 from ..source_text import comment_text
-from .names import Names
 from .windows import DimNames, Window, element_of
 
 
 class Category(StrEnum):
-    """What a thread does."""
+    """Kind of work of a thread."""
 
     CONTRACTION = "contraction"
     PACKING = "packing"
@@ -61,7 +61,7 @@ _SHORT = frozenset(f"math.{name}" for name in ("sqrt", "rsqrt", "fma", "absf", "
 """Functions of a few instructions."""
 
 _FREE = ("arith.constant", "arith.sitofp", "arith.uitofp", "arith.index_cast", "kernel.quantity")
-"""What a sweep does once for all elements, or in passing."""
+"""Operations that a sweep does once for all elements, or at no cost."""
 
 
 def probed(function: kernel.FuncOp, double: bool = False) -> dict[Operation, Statement]:
@@ -88,7 +88,7 @@ class Probes:
         return [f"bb::profile::at({self.numbers[op]}, {self._flops(op)}, {self._bytes(op, windows)});"]
 
     def after_all(self) -> list[str]:
-        """The line behind the last statement of a list that something else follows."""
+        """The line after the last statement of a list that something else follows."""
         return ["bb::profile::at_other();"] if self.numbers else []
 
     def launch(self, names: Names) -> list[str]:
@@ -109,8 +109,8 @@ class Probes:
                 return "0"
 
     def _bytes(self, op: Operation, windows: Mapping[SSAValue, Window]) -> str:
-        """What moves between arrays and tiles, or is an operand of a contraction in an array; nothing where a
-        tile may be a block of the array itself.
+        """Bytes moved between arrays and tiles, or of a contraction's operands in arrays; 0 for a tile that
+        may be a block of the array itself.
         """
         match op:
             case kernel.LoadOp() | kernel.StoreOp():

@@ -8,12 +8,12 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
-from .names import Names
+from ..emit.names import Names
 from .windows import DimNames, Plane, Window, storage_type
 
 
 def ordered(type: kernel.TileType, pair: Sequence[str]) -> tuple[str, str]:
-    """What is given for rows and columns, for rows of lanes and lanes."""
+    """Return what is given for rows and columns in the order of rows of lanes and lanes."""
     rows, columns = pair
     return (columns, rows) if type.rows_in_lanes else (rows, columns)
 
@@ -36,7 +36,7 @@ def load_in_place(plane: Plane, window: Window, names: Names) -> tuple[str, Plan
 
 
 def goes_past(cursor: kernel.CursorOp, dims: Mapping[str, DimNames]) -> str:
-    """Whether the array of a cursor is written past the caches: an expression."""
+    """Expression that is true if the array of a cursor is written past the caches."""
     extents = [dims[name].extent for axis in cursor.axis_dims for name in axis]
     assert isinstance(cursor.result.type, kernel.CursorType)
     element = storage_type(cursor.result.type.element_type)
@@ -65,7 +65,7 @@ def finish(plane: Plane, window: Window, past: str) -> str:
 def fetched_ahead(
     op: kernel.SweepOp, windows: Mapping[SSAValue, Window], dims: Mapping[str, DimNames]
 ) -> list[str]:
-    """What a sweep fetches while it computes: its share of the rows after those at hand.
+    """Rows that a sweep fetches while it computes: its share of those after the current ones.
 
     The first sweep over rows waits for them anyhow. Of those after it, the ones that compute longest, which
     leave memory idle, share the next rows. `windows` are those of the cursors so far: what is loaded later is
@@ -96,7 +96,7 @@ def fetched_ahead(
 def widened(op: kernel.SweepOp, planes: Mapping[SSAValue, Plane]) -> dict[int, Plane]:
     """The outputs of a sweep that are one of its inputs, read where it lies, in a wider type.
 
-    A plane holds both alike, so whoever reads such an output can read the input: it must be written here
+    A plane holds both alike, so a reader of such an output can read the input: it must be written here
     alone, and be read by later sweeps of the same body alone. By the indices of outputs: the input's plane.
     """
     arguments = dict[SSAValue, SSAValue](zip(op.body.block.args, op.inputs, strict=True))
@@ -123,5 +123,5 @@ def widened(op: kernel.SweepOp, planes: Mapping[SSAValue, Plane]) -> dict[int, P
 
 
 def _computes(op: kernel.SweepOp) -> bool:
-    """Whether a sweep has functions of many operations."""
+    """True if a sweep has functions of many operations."""
     return any(inner.name.startswith("math.") for inner in op.body.block.ops)

@@ -170,10 +170,10 @@ _FORMS: dict[type[Operation], _Form] = {
 
 
 def is_mask(type: Attribute) -> bool:
-    """Whether values of a type are masks: all bits of a lane, or none."""
+    """True if values of a type are masks: all bits of a lane, or none."""
     return type == i1
 
 
 def is_integral(type: Attribute) -> bool:
-    """Whether values of a type are vectors of integers."""
+    """True if values of a type are vectors of integers."""
     return isinstance(type, IndexType) or not is_float(type)

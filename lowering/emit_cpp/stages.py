@@ -1,4 +1,4 @@
-"""Where a kernel may share out the iterations of loops, and what must then outlive one stage of it.
+"""Stages of a kernel whose loops may be shared out among threads, and what must outlive one of them.
 
 Between two shared loops, and after the last, a task has one thread of its own: `runtime/include/bb/split.hpp`
 has the order of things. Even stages are a loop's share (the first with what precedes the loop), odd ones
@@ -22,7 +22,7 @@ PIECES = 16
 PIECE_WORK = 1 << 20
 """Operations that a part must have: about a tenth of a millisecond."""
 REPEATED = 16
-"""How much more that must be than what each part does in addition."""
+"""Least ratio of that to the additional operations of each part."""
 
 
 def single_stage(op: kernel.ParallelOp, dims: Mapping[str, DimNames]) -> Stages:
@@ -48,10 +48,10 @@ class Stages:
     work: Work
     """Of all tasks."""
     repeated: Work
-    """What each part does in addition."""
+    """Operations that each part does in addition."""
 
     def parts(self, tasks: str, trips: Sequence[str]) -> str:
-        """In how many parts each of so many tasks goes, with loops of so many iterations: a call."""
+        """Expression of the number of parts of each task, from the numbers of tasks and of iterations."""
         if not trips:
             return "1"
         most = trips[0] if len(set(trips)) == 1 else f"std::max({{{', '.join(dict.fromkeys(trips))}}})"

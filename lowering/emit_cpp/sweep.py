@@ -13,7 +13,7 @@ from ...dialects import kernel
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
-from .names import Names
+from ..emit.names import Names
 from .scalars import expression, number
 from .windows import DimNames, Plane
 
@@ -73,7 +73,7 @@ class SweepEmitter:
 
     @property
     def _vertical(self) -> bool:
-        """Whether reductions go over rows of lanes, one result a lane."""
+        """True if reductions go over rows of lanes, one result a lane."""
         return len(self.op.dims) == 2 and self.op.rows_in_lanes
 
     @property
@@ -106,7 +106,7 @@ class SweepEmitter:
         return ("0", "l", False) if dims[0] == self._lane_dim else ("0", "o", True)
 
     def _address(self, tile: SSAValue) -> tuple[str, bool]:
-        """Where the elements of a tile at (o, l) lie, and whether all lanes have the same one."""
+        """Expression of the elements of a tile at (o, l), and True if all lanes have the same one."""
         plane = self.planes[tile]
         outer, lane, broadcast = self._position(tile)
         terms = [plane.pointer]
@@ -164,7 +164,7 @@ class SweepEmitter:
         return lines
 
     def _is_rounded_when_written(self, op: Operation) -> bool:
-        """Whether all that becomes of a rounded value is elements of its type, rounded when stored."""
+        """True if a rounded value only becomes elements of its type, rounded when stored."""
         if not isinstance(op, arith.TruncFOp) or self.double:
             return False
         uses = list(op.result.uses)
@@ -182,7 +182,7 @@ class SweepEmitter:
         )
 
     def _goes_into_pairs(self, value: SSAValue) -> bool:
-        """Whether all that becomes of a value is an element of bf16, and perhaps sums beside it."""
+        """True if a value only becomes an element of bf16, and perhaps sums beside it."""
         if self._paired is None:
             return False
         rounded = self.op.yield_op.arguments[self._paired]

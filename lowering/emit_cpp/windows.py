@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ..block_names import BlockNames
-from .names import Names
+from ..emit.names import Names
 
 
 def storage_type(element_type: Attribute) -> str:
@@ -61,14 +61,14 @@ class DimNames(BlockNames):
         return [
             f"{const} bb::idx {self.extent} = {value}, {self.size} = {size}, "
             f"{self.blocks} = bb::ceil_div({self.extent}, {self.size});",
-            # Outside its loop the first block is at hand.
+            # Outside its loop the first block is the current one.
             f"{const} bb::idx {self.start} = 0, {self.width} = std::min({self.size}, {self.extent});",
         ]
 
     def position(self, end: str | None = None) -> list[str]:
-        """The lines that say where the block at hand lies, once its number is known.
+        """The line that declares where the current block lies, from its number; none for a batch dim.
 
-        `end` is where a loop over the dim ends, where that is not the end of the dim.
+        `end` is the end of the loop over the dim, if that is not the end of the dim.
         """
         if self.declared.is_batch:
             return []
@@ -93,7 +93,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Window:
-    """The block at hand of an array: a pointer to its first element; stride and width of each axis.
+    """The current block of an array: a pointer to its first element; stride and width of each axis.
 
     A block of a packed array has no strides.
     """
@@ -107,7 +107,9 @@ class Window:
 def window_of(
     cursor: kernel.CursorOp, array: Array, dims: Mapping[str, DimNames], pairs: bool = False
 ) -> Window:
-    """What a cursor sees: the pointer is an expression. With `pairs` the first axis goes in pairs."""
+    """Return the current block of a cursor: its pointer is an expression. With `pairs` the first axis goes in
+    pairs.
+    """
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     if cursor.packed is not None:
@@ -162,7 +164,7 @@ class Plane:
     rows: str | None = None
     """The rows that sweeps read or write in its place, where those of the array may serve: see rows.hpp."""
     pairs: bool = False
-    """Whether two rows of lanes of bf16 share one of words: see pairs.hpp."""
+    """True if two rows of lanes of bf16 share one of words: see pairs.hpp."""
 
     def elements(self, rows: str = "stride") -> tuple[str, str]:
         """The strides along the rows and the columns of a block."""

@@ -67,7 +67,7 @@ class Work:
 
 
 def static_trips(dim: DimNames) -> int | None:
-    """How many iterations a loop over a dim has, where the program says so; None else."""
+    """Number of iterations of a loop over a dim, where the program says so; None else."""
     extent, size = dim.declared.static_extent, dim.declared.block_size
     if dim.declared.is_whole:
         return 1

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...dialects import kernel
-from .kernels import CudaKernel, KernelEmitter, entry_name
+from .kernels import write_kernel
 from .layouts import Layout
+from .plan import CudaKernel, entry_name
+from .planner import plan_kernel
 
 __all__ = ["CudaKernel", "CudaSource", "Layout", "emit_cuda", "entry_name"]
 
@@ -44,8 +46,8 @@ def emit_cuda(kernels: Iterable[kernel.FuncOp], layouts: Sequence[Layout] = ()) 
         launches: list[CudaKernel] = []
         for part, parallel in enumerate(function.body.block.ops):
             assert isinstance(parallel, kernel.ParallelOp)
-            emitter = KernelEmitter(function, parallel, part, tuple(layouts))
-            texts.append(emitter.source())
-            launches.append(emitter.launch)
+            plan = plan_kernel(function, parallel, part, tuple(layouts))
+            texts.append(write_kernel(plan))
+            launches.append(plan.launch)
         found[function.sym_name.data] = tuple(launches)
     return CudaSource("\n".join([_PREAMBLE, *texts]), found)

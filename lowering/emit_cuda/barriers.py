@@ -1,4 +1,4 @@
-"""Where the threads of a block must wait for each other: derived from what operations read and write.
+"""Barriers: where the threads of a block must wait for each other, from what operations read and write.
 
 A barrier stands before an operation that reads what others wrote since the last barrier, or writes what
 others read or wrote. In a loop, the operations of the iteration before count as well. Places in shared memory
@@ -21,7 +21,7 @@ Place = tuple[object, int, int]
 
 @dataclass
 class _Pending:
-    """What happened since the last barrier."""
+    """Places read and written since the last barrier."""
 
     reads: set[Place] = field(default_factory=set[Place])
     writes: set[Place] = field(default_factory=set[Place])
@@ -30,7 +30,7 @@ class _Pending:
         return _Pending(set(self.reads), set(self.writes))
 
     def join(self, other: _Pending) -> bool:
-        """Take in what may have happened instead; whether that is news."""
+        """Add the places of another path through the code; True if any of them is new."""
         news = not (other.reads <= self.reads and other.writes <= self.writes)
         self.reads |= other.reads
         self.writes |= other.writes

@@ -8,17 +8,17 @@ from math import prod
 
 from ...dialects import block, kernel
 from ..block_names import BlockNames
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 
 INT = "int"
 
 
 @dataclass(frozen=True)
 class Dim(BlockNames):
-    """The names of a dim and its blocks, what is known of them, and the CUDA C++ that declares them."""
+    """The names of a dim and its blocks, their known extents, and the CUDA C++ that declares them."""
 
     ends_early: bool = False
-    """Whether a loop over its blocks leaves out what lies behind some row."""
+    """True if a loop over its blocks leaves out what comes after some row."""
 
     @property
     def is_static(self) -> bool:
@@ -34,18 +34,16 @@ class Dim(BlockNames):
 
     @property
     def always_full(self) -> bool:
-        """Whether every block has as many elements."""
+        """True if all blocks have the same number of elements."""
         extent, length = self.declared.static_extent, self.block_length
         return extent is not None and bool(length) and extent % (length or 1) == 0
 
     def fills(self, length: int) -> bool:
-        """Whether every block has exactly so many elements."""
+        """True if every block has exactly so many elements."""
         return self.always_full and self.block_length == length
 
     def declarations(self) -> list[str]:
-        """The lines that declare what is the same for all blocks, beside the extent of a dim that is an
-        argument.
-        """
+        """The lines that declare what all blocks have in common; the extent only where it is no argument."""
         extent, size = self.declared.static_extent, self.declared.block_size
         const = "constexpr" if extent is not None else "const"
         own = [f"{self.extent} = {extent}"] if extent is not None else []
@@ -64,13 +62,13 @@ class Dim(BlockNames):
         ]
 
     def first_block(self) -> str:
-        """The line for where no loop over the dim is around: its first block is at hand."""
+        """The line that makes the first block the current one, for code outside of a loop over the dim."""
         return f"const int {self.start} = 0, {self.width} = min({self.size}, {self.extent});"
 
     def position(self, end: str | None = None) -> list[str]:
-        """The lines that say where the block at hand lies, once its number is known.
+        """The line that declares where the current block lies, from its number; none for a batch dim.
 
-        `end` is where a loop over the dim ends, where that is not the end of the dim.
+        `end` is the end of the loop over the dim, if that is not the end of the dim.
         """
         if self.declared.is_batch:
             return []
@@ -191,17 +189,19 @@ class Array:
 
 @dataclass(frozen=True)
 class Window:
-    """The block at hand of an array: where its first element is; stride and width of each axis."""
+    """The current block of an array: a pointer to its first element; stride and width of each axis."""
 
     pointer: str
     strides: tuple[str, ...]
     widths: tuple[str, ...]
     vector: int = 1
-    """How many elements along the columns one access may move."""
+    """Elements along the columns that one access may move."""
+    origin: str = ""
+    """Expression that `pointer` is declared to be; empty where it is the array's own."""
 
     @property
     def unit_columns(self) -> bool:
-        """Whether the elements of a row follow each other."""
+        """True if the elements of a row follow each other."""
         return len(self.strides) == 2 and self.strides[1] == "1"
 
     def element(self, *places: str) -> str:
@@ -213,10 +213,8 @@ class Window:
         return f"{self.pointer}[{' + '.join(terms) or '0'}]"
 
 
-def window_of(
-    cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], name: str
-) -> tuple[Window, list[str]]:
-    """What a cursor sees, called `name`, and the lines that find it."""
+def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], name: str) -> Window:
+    """The current block of a cursor, whose pointer is called `name` if it is not the array's own."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     strides, offsets = dim_strides(cursor, array, dims), list[str]()
@@ -227,9 +225,8 @@ def window_of(
     widths = tuple(_width(cursor, dim, dims) for dim in item.dims)
     own_strides = tuple(strides[dim] for dim in item.dims)
     if not offsets:
-        return Window(array.pointer, own_strides, widths), []
-    line = f"auto* const {name} = {array.pointer} + {' + '.join(offsets)};"
-    return Window(name, own_strides, widths), [line]
+        return Window(array.pointer, own_strides, widths)
+    return Window(name, own_strides, widths, origin=f"{array.pointer} + {' + '.join(offsets)}")
 
 
 def dim_strides(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]) -> dict[str, str]:
@@ -246,8 +243,8 @@ def dim_strides(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]) 
 def non_item_offsets(
     cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]
 ) -> tuple[dict[str, str], list[str]]:
-    """The strides of a cursor's dims, and how far from the array's start the matrix begins that its blocks
-    are of: by the dims that it has no axis over.
+    """The strides of a cursor's dims, and the offsets from the array's start to the matrix of its blocks: one
+    for each dim that the matrix has no axis over.
     """
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)

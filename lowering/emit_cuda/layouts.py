@@ -1,4 +1,4 @@
-"""How the arrays of a launch may lie in memory: what a kernel can take for granted of their addresses."""
+"""Layouts of the arrays of a launch in memory: a kernel is compiled for what they say of addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Layout(Enum):
-    """How one array lies in memory."""
+    """Layout of one array in memory."""
 
     Dense = "dense"
     """In row-major order without gaps, at a multiple of 16 bytes."""
@@ -17,5 +17,5 @@ class Layout(Enum):
     Any = "any"
 
     def strides_passed(self, rank: int) -> int:
-        """How many of an array's strides are arguments, from the first axis on."""
+        """Number of an array's strides that are arguments, from the first axis on."""
         return {Layout.Dense: 0, Layout.Rows: max(0, rank - 1), Layout.Any: rank}[self]

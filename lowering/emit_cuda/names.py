@@ -1,8 +1,8 @@
-"""What the emitter itself calls things in CUDA source, so that nothing of a program gets the same name."""
+"""Identifiers of the CUDA emitter's own text, so that nothing of a program gets the same name."""
 
 from __future__ import annotations
 
-from ..emit_cpp.names import Names
+from ..emit.names import Names
 
 OWN = (
     "bb_shared",
@@ -54,5 +54,5 @@ OWN = (
 
 
 def cuda_names() -> Names:
-    """Names for one kernel."""
+    """Return the names of one kernel."""
     return Names(OWN)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Operation, SSAValue
@@ -13,10 +13,11 @@ from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
-from ..emit_cpp.names import Names
-from .geometry import Dim, Window
+from ..emit.names import Names
+from .geometry import Window
 from .scalars import element_bytes, number, storage_type, value_type
-from .sweep_body import computed
+from .scope import RowGroup, Scope
+from .sweep_body import claim_arguments, claim_results, computed, sweep_quantity
 
 _REDUCED = {
     Output.Sum: "{total} + {value}",
@@ -31,174 +32,147 @@ _FUNCTIONS = {
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
-@dataclass
-class RowPieces:
-    """Writes the operations of a kernel on whole rows; `row` is the row of the block at hand."""
+def fill(op: kernel.FillOp, scope: Scope) -> list[str]:
+    """Write a number to a row, or to a number of the current row."""
+    name, value = scope.group.names[op.tile], number(op.number, Float32Type())
+    if scope.group.has_piece(op.tile):
+        return [f"Row::sweep([&](bb::slot s) {{ {name}[s] = {value}; }});"]
+    return [f"{name} = {value};"]
 
-    group: int
-    rows: str
-    columns: str
-    vector: int
-    """Elements of an access."""
-    windows: Mapping[SSAValue, Window]
-    dims: Mapping[str, Dim]
-    names: Names
-    fast: bool
-    """Whether approximate units are exact enough."""
-    held: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
-    @property
-    def length(self) -> int:
-        """The elements of a row."""
-        length = self.dims[self.columns].block_length
-        assert length is not None
-        return length
+def move(op: kernel.MoveOp, scope: Scope) -> list[str]:
+    """Copy a row."""
+    return [f"{scope.group.names[op.target]} = {scope.group.names[op.source]};"]
 
-    @property
-    def pieces(self) -> int:
-        """The accesses of a thread to a row."""
-        return -(-self.length // (self.group * self.vector))
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether threads hold elements beyond the end of a row."""
-        return self.pieces * self.group * self.vector != self.length
+def load(op: kernel.LoadOp, scope: Scope) -> list[str]:
+    """Copy the current row of an array to registers."""
+    group, window = scope.group, scope.windows[op.source]
+    name = group.names[op.target]
+    if not group.has_piece(op.target):
+        return [f"{name} = bb::scalar::value({window.element('row')});"]
+    if window.strides[-1] == "1":
+        return [f"{name}.load({_start(window)}, {group.length}, 0.0f);"]
+    place = window.element(*("row", "col")[-len(window.strides) :])
+    return [
+        "Row::sweep([&](bb::slot s) {",
+        "  const int col = Row::col(s);",
+        f"  {name}[s] = col < {group.length} ? bb::scalar::value({place}) : 0.0f;",
+        "});",
+    ]
 
-    def declarations(self, tiles: list[kernel.TileOp]) -> list[str]:
-        """The lines that declare the tiles; vectors over rows are a number for the row at hand."""
-        lines = [f"using Row = bb::row_piece<{self.group}, {self.vector}, {self.pieces}>;"]
-        for op in tiles:
-            name = self.held[op.result] = self.names.claim(op.result.name_hint or "tile")
-            is_row = self.columns in kernel.tile_type(op.result).dims
-            lines.append(f"{'Row' if is_row else 'float'} {name};")
-        return lines
 
-    def lines(self, op: Operation) -> list[str]:
-        """One operation. Raises OpError for one without a form."""
-        match op:
-            case kernel.FillOp():
-                value = number(op.number, Float32Type())
-                name = self.held[op.tile]
-                if self._is_piece(op.tile):
-                    return [f"Row::sweep([&](bb::slot s) {{ {name}[s] = {value}; }});"]
-                return [f"{name} = {value};"]
-            case kernel.MoveOp():
-                return [f"{self.held[op.target]} = {self.held[op.source]};"]
-            case kernel.LoadOp():
-                return self._load(op)
-            case kernel.StoreOp():
-                return self._store(op)
-            case kernel.SweepOp():
-                return self._sweep(op)
-            case _:
-                raise OpError(op, "has no form on rows in registers")
+def _start(window: Window) -> str:
+    """Expression of the first element of a window's current row."""
+    return window.pointer if len(window.strides) == 1 else f"{window.pointer} + row * {window.strides[0]}"
 
-    def same_in_all_rows(self, ops: list[Operation]) -> set[Operation]:
-        """The operations on vectors over columns whose results are the same for all rows of a block."""
-        found: set[Operation] = set()
-        for op in ops:
-            tiles = [value for value in op.operands if isinstance(value.type, kernel.TileType)]
-            if not tiles or any(kernel.tile_type(value).dims != (self.columns,) for value in tiles):
-                continue
-            makers = {maker for value in tiles for maker in kernel.writers(value)}
-            if makers <= {*found, op}:
-                found.add(op)
-        return found
 
-    def _is_piece(self, tile: SSAValue) -> bool:
-        return self.columns in kernel.tile_type(tile).dims
+def store(op: kernel.StoreOp, scope: Scope) -> list[str]:
+    """Copy registers to the current row of an array."""
+    group, window = scope.group, scope.windows[op.target]
+    name, element = group.names[op.source], storage_type(kernel.element_type_of(op.target))
+    if not group.has_piece(op.source):
+        place = window.element("row")
+        return [f"if (threadIdx.x % {group.group} == 0) {place} = bb::scalar::as<{element}>({name});"]
+    if window.strides[-1] == "1":
+        return [f"{name}.store({_start(window)}, {group.length});"]
+    place = window.element("row", "col")
+    return [
+        "Row::sweep([&](bb::slot s) {",
+        "  const int col = Row::col(s);",
+        f"  if (col < {group.length}) {place} = bb::scalar::as<{element}>({name}[s]);",
+        "});",
+    ]
 
-    def _load(self, op: kernel.LoadOp) -> list[str]:
-        name, window = self.held[op.target], self.windows[op.source]
-        if not self._is_piece(op.target):
-            return [f"{name} = bb::scalar::value({window.element('row')});"]
-        if window.strides[-1] == "1":
-            return [f"{name}.load({self._start(window)}, {self.length}, 0.0f);"]
-        place = window.element(*("row", "col")[-len(window.strides) :])
-        return [
-            "Row::sweep([&](bb::slot s) {",
-            "  const int col = Row::col(s);",
-            f"  {name}[s] = col < {self.length} ? bb::scalar::value({place}) : 0.0f;",
-            "});",
-        ]
 
-    def _start(self, window: Window) -> str:
-        """Where the row at hand of a window begins."""
-        return window.pointer if len(window.strides) == 1 else f"{window.pointer} + row * {window.strides[0]}"
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep over rows in registers, and the names of its values."""
 
-    def _store(self, op: kernel.StoreOp) -> list[str]:
-        name, window = self.held[op.source], self.windows[op.target]
-        element = storage_type(kernel.element_type_of(op.target))
-        if not self._is_piece(op.source):
-            place = window.element("row")
-            return [f"if (threadIdx.x % {self.group} == 0) {place} = bb::scalar::as<{element}>({name});"]
-        if window.strides[-1] == "1":
-            return [f"{name}.store({self._start(window)}, {self.length});"]
-        place = window.element("row", "col")
-        return [
-            "Row::sweep([&](bb::slot s) {",
-            "  const int col = Row::col(s);",
-            f"  if (col < {self.length}) {place} = bb::scalar::as<{element}>({name}[s]);",
-            "});",
-        ]
+    op: kernel.SweepOp
+    arguments: Mapping[SSAValue, str]
+    results: Mapping[SSAValue, str]
+    totals: Mapping[int, str]
+    """The variables that outputs with a reduction are summed up in."""
 
-    def _sweep(self, op: kernel.SweepOp) -> list[str]:
-        values: dict[SSAValue, str] = {}
-        body: list[str] = []
-        for argument, value in zip(op.body.block.args, op.inputs, strict=True):
-            if argument.uses:
-                own = self.held[value]
-                name = self.names.claim(argument.name_hint or value.name_hint)
-                body.append(f"const float {name} = {own}{'[s]' if self._is_piece(value) else ''};")
-                values[argument] = name
-        body += computed(op, values, self.names, lambda inner: self._quantity(op, inner), fast=self.fast)
-        return self._outputs(op, body, values)
 
-    def _outputs(self, op: kernel.SweepOp, body: list[str], values: Mapping[SSAValue, str]) -> list[str]:
-        before: list[str] = []
-        after: list[str] = []
-        outputs = ", ".join(
-            f"{'' if kind is Output.Each else f'{kind} '}{self.held[value]}"
-            for kind, value in zip(op.output_kinds, op.outputs, strict=True)
-        )
-        along = self.columns in op.dims
-        for index, kind in enumerate(op.output_kinds):
-            yielded = op.yield_op.arguments[index]
-            value = values[yielded] if is_float(yielded.type) else f"(float){values[yielded]}"
-            if value_type(yielded.type) == "double":
-                raise OpError(op, "computes in f64, which has no form on rows in registers")
-            own = self.held[op.outputs[index]]
-            if kind is Output.Each:
-                body.append(f"{own}{'[s]' if along else ''} = {value};")
-                continue
-            total = self.names.claim(f"{own}_total")
-            neutral = number(_NEUTRAL[kind], Float32Type())
-            before.append(f"float {total} = {neutral};")
-            step = f"{total} = {_REDUCED[kind].format(total=total, value=value)};"
-            body.append(f"if (Row::col(s) < {self.length}) {step}" if self.is_cut else step)
-            after.append(
-                f"{own} = bb::reduce_group<{self.group}>({total}, (float*)bb_shared, {_FUNCTIONS[kind]});"
-            )
-        if not along:
-            return [f"// {outputs}", "{", *(f"  {line}" for line in body), "}"]
-        return [
-            f"// {outputs}",
-            *before,
-            "Row::sweep([&](bb::slot s) {",
-            *(f"  {line}" for line in body),
-            "});",
-            *after,
-        ]
+def plan_sweep(op: kernel.SweepOp, scope: Scope, names: Names) -> Sweep:
+    """Name the values of a sweep. Raises OpError for one that computes in f64."""
+    arguments, results = claim_arguments(op, names), claim_results(op, names)
+    if any(value_type(yielded.type) == "double" for yielded in op.yield_op.arguments):
+        raise OpError(op, "computes in f64, which has no form on rows in registers")
+    totals = {
+        index: names.claim(f"{scope.group.names[op.outputs[index]]}_total")
+        for index, kind in enumerate(op.output_kinds)
+        if kind is not Output.Each
+    }
+    return Sweep(op, arguments, results, totals)
 
-    def _quantity(self, sweep: kernel.SweepOp, op: kernel.QuantityOp) -> str:
-        dim = self.dims[op.dim_name]
-        if (shared := dim.quantity(op.kind.data)) is not None:
-            return shared
-        if op.dim_name == self.rows:
-            return f"{dim.start} + row"
-        if op.dim_name == self.columns and op.dim_name in sweep.dims:
-            return f"{dim.start} + Row::col(s)"
-        raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")
+
+def sweep(plan: Sweep, scope: Scope) -> list[str]:
+    """Compute the elements of rows, and reduce them."""
+    op, group = plan.op, scope.group
+    body: list[str] = []
+    for argument, value in zip(op.body.block.args, op.inputs, strict=True):
+        if argument in plan.arguments:
+            element = f"{group.names[value]}{'[s]' if group.has_piece(value) else ''}"
+            body.append(f"const float {plan.arguments[argument]} = {element};")
+    lines, values = computed(
+        op,
+        plan.arguments,
+        plan.results,
+        lambda inner: _quantity(op, inner, scope),
+        fast=scope.approximate,
+    )
+    body += lines
+    before: list[str] = []
+    after: list[str] = []
+    along = group.columns in op.dims
+    for index, kind in enumerate(op.output_kinds):
+        yielded = op.yield_op.arguments[index]
+        value = values[yielded] if is_float(yielded.type) else f"(float){values[yielded]}"
+        own = group.names[op.outputs[index]]
+        if kind is Output.Each:
+            body.append(f"{own}{'[s]' if along else ''} = {value};")
+            continue
+        total = plan.totals[index]
+        before.append(f"float {total} = {number(_NEUTRAL[kind], Float32Type())};")
+        step = f"{total} = {_REDUCED[kind].format(total=total, value=value)};"
+        body.append(f"if (Row::col(s) < {group.length}) {step}" if group.is_cut else step)
+        reduced = f"bb::reduce_group<{group.group}>({total}, (float*)bb_shared, {_FUNCTIONS[kind]})"
+        after.append(f"{own} = {reduced};")
+    inner = [f"  {line}" for line in body]
+    loop = ["Row::sweep([&](bb::slot s) {", *inner, "});"] if along else ["{", *inner, "}"]
+    return [_comment(op, group), *before, *loop, *after]
+
+
+def _comment(op: kernel.SweepOp, group: RowGroup) -> str:
+    outputs = ", ".join(
+        f"{'' if kind is Output.Each else f'{kind} '}{group.names[value]}"
+        for kind, value in zip(op.output_kinds, op.outputs, strict=True)
+    )
+    return f"// {outputs}"
+
+
+def _quantity(sweep: kernel.SweepOp, op: kernel.QuantityOp, scope: Scope) -> str:
+    group = scope.group
+    if op.dim_name == group.rows and scope.dims[group.rows].quantity(op.kind.data) is None:
+        return f"{scope.dims[group.rows].start} + row"
+    indices = ["row" if name == group.rows else "Row::col(s)" for name in sweep.dims]
+    return sweep_quantity(sweep, op, scope.dims, indices)
+
+
+def same_in_all_rows(ops: Iterable[Operation], columns: str) -> set[Operation]:
+    """The operations on vectors over columns whose results are the same for all rows of a block."""
+    found: set[Operation] = set()
+    for op in ops:
+        tiles = [value for value in op.operands if isinstance(value.type, kernel.TileType)]
+        if not tiles or any(kernel.tile_type(value).dims != (columns,) for value in tiles):
+            continue
+        makers = {maker for value in tiles for maker in kernel.writers(value)}
+        if makers <= {*found, op}:
+            found.add(op)
+    return found
 
 
 def access_width(cursors: list[tuple[kernel.CursorOp, int]]) -> int:
@@ -208,5 +182,5 @@ def access_width(cursors: list[tuple[kernel.CursorOp, int]]) -> int:
 
 
 def computes_in_16_bits(cursors: list[kernel.CursorOp]) -> bool:
-    """Whether all that a kernel reads and writes has 16 bits."""
+    """True if all that a kernel reads and writes has 16 bits."""
     return all(bit_width(kernel.element_type_of(cursor.result)) == 16 for cursor in cursors)

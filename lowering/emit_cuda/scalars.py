@@ -105,7 +105,7 @@ _FAST: dict[type[Operation], str] = {
     math.RsqrtOp: "fast::rsqrt",
     math.TanhOp: "fast::tanh",
 }
-"""What approximate units do, exactly enough for operands of 16 bits."""
+"""Functions of approximate units, exact enough for operands of 16 bits."""
 
 
 def expression(op: Operation, operands: Sequence[str], *, fast: bool = False) -> str:

@@ -6,209 +6,248 @@ of them through a vector in shared memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from typing_extensions import TypeIs
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output
 from ...dialects.scalar import is_float
-from .fragments import Fragments
+from ..emit.names import Names
 from .scalars import number, storage_type, value_type
-from .sweep_body import computed
+from .scope import Scope
+from .sweep_body import claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
+from .tiles import SwizzledTile
 
-_REDUCED = {Output.Sum: "{total} + {value}", Output.Max: "bb::max_nan({total}, {value})"}
-_REDUCED[Output.Min] = "bb::min_nan({total}, {value})"
+_REDUCED = {
+    Output.Sum: "{total} + {value}",
+    Output.Max: "bb::max_nan({total}, {value})",
+    Output.Min: "bb::min_nan({total}, {value})",
+}
 _UNITED = {Output.Sum: "bb::plus()", Output.Max: "bb::larger()", Output.Min: "bb::smaller()"}
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
-def goes_over_left_operands(op: Operation, fragments: Fragments) -> TypeIs[kernel.SweepOp]:
-    """Whether an operation is a sweep over swizzled tiles with rows that warps share out."""
-    return isinstance(op, kernel.SweepOp) and len(op.dims) == 2 and op.dims[0] in fragments.rows
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """A sweep over left operands in shared memory, and the names of its values."""
+
+    op: kernel.SweepOp
+    chunks: Mapping[SSAValue, str]
+    """The variables that hold 16 bytes of a row, by the blocks that the sweep goes over."""
+    row_values: Mapping[SSAValue, str]
+    """The variables of arguments that are numbers, or the numbers of rows."""
+    elements: Mapping[SSAValue, str]
+    """Those of arguments that differ along a row."""
+    results: Mapping[SSAValue, str]
+    totals: Mapping[int, str]
+    """The variables that outputs with a reduction are summed up in."""
+
+    @property
+    def first_block(self) -> SSAValue:
+        """One of the blocks: all have the same rows and columns."""
+        return next(iter(self.chunks))
 
 
-class SharedRowSweep:
-    """Writes one such sweep."""
+def plan_sweep(op: kernel.SweepOp, scope: Scope, names: Names) -> Sweep:
+    """Name the values of a sweep. Raises OpError where it goes over blocks that are not swizzled."""
+    blocks = [tile for tile in dict.fromkeys(op.operands) if kernel.tile_type(tile).dims == op.dims]
+    if not blocks or not all(scope.is_staged(tile) for tile in blocks):
+        raise OpError(op, "goes over rows that warps share out, but not over tiles that have fragments")
 
-    def __init__(self, fragments: Fragments, op: kernel.SweepOp):
-        self._all = fragments
-        self.op = op
-        self._values: dict[SSAValue, str] = {}
-        self._blocks = [tile for tile in dict.fromkeys(op.operands) if kernel.tile_type(tile).dims == op.dims]
-        if not self._blocks or any(tile not in fragments.staged for tile in self._blocks):
-            raise OpError(op, "goes over rows that warps share out, but not over tiles that have fragments")
-        self._chunks = {
-            tile: fragments.names.claim(f"{fragments.staged[tile].name}_chunk") for tile in self._blocks
-        }
+    def is_along_columns(tile: SSAValue) -> bool:
+        return kernel.dims_of(tile) in (op.dims, op.dims[1:])
+
+    return Sweep(
+        op=op,
+        chunks={tile: names.claim(f"{scope.staged(tile).name}_chunk") for tile in blocks},
+        row_values=claim_arguments(op, names, lambda tile: not is_along_columns(tile)),
+        totals={
+            index: names.claim(f"{scope.tile(op.outputs[index]).pointer}_total")
+            for index, kind in enumerate(op.output_kinds)
+            if kind is not Output.Each
+        },
+        elements=claim_arguments(op, names, is_along_columns),
+        results=claim_results(op, names, lambda inner: _is_rounded_later(op, inner)),
+    )
+
+
+def _is_rounded_later(op: kernel.SweepOp, rounding: arith.TruncFOp) -> bool:
+    """True if a rounded value only goes to tiles, which have its type."""
+    return all(
+        use.operation is op.yield_op and op.output_kinds[use.index] is Output.Each
+        for use in rounding.result.uses
+    )
+
+
+def sweep(plan: Sweep, scope: Scope) -> list[str]:
+    """Compute the elements of blocks in shared memory, and reduce their rows."""
+    return _SweepText(plan, scope).lines()
+
+
+@dataclass(frozen=True)
+class _SweepText:
+    """The text of one sweep."""
+
+    plan: Sweep
+    scope: Scope
+
+    @property
+    def op(self) -> kernel.SweepOp:
+        return self.plan.op
+
+    @property
+    def _block(self) -> SwizzledTile:
+        """One of the blocks."""
+        return self.scope.staged(self.plan.first_block)
 
     def lines(self) -> list[str]:
         """The statement: a loop over the chunks of 16 bytes of a thread's part of a row."""
-        op, names = self.op, self._all.names
-        staged = self._all.staged[self._blocks[0]]
-        first = self._all.stage(self._blocks[0])
-        rows, width = self._all.dims[op.dims[0]], self._all.dims[op.dims[1]].width
-        mine = f"bb::row_threads<THREADS, {staged.rows}>"
+        op, totals = self.op, self.plan.totals
+        mine = f"bb::row_threads<THREADS, {self._block.rows}>"
         before = self._row_values()
-        totals: dict[int, str] = {}
-        for index, kind in enumerate(op.output_kinds):
-            if kind is not Output.Each:
-                tile = self._all.tiles[op.outputs[index]]
-                totals[index] = names.claim(f"{tile.pointer}_total")
-                before.append(f"float {totals[index]} = {number(_NEUTRAL[kind], Float32Type())};")
-        read = [tile for tile in self._blocks if tile in op.inputs]
-        written = [
-            tile for kind, tile in zip(op.output_kinds, op.outputs, strict=True) if kind is Output.Each
-        ]
-        chunks = [
-            f"auto {self._chunks[tile]} = bb::load_chunk({self._all.stage(tile)}, row, chunk);"
-            for tile in read
-        ]
-        chunks += [
-            f"bb::chunk_of<{self._all.staged[tile].type_name}::type> {self._chunks[tile]};"
-            for tile in written
-            if tile not in read
-        ]
-        cut = self._is_cut(staged.columns)
-        body = [f"const int col = chunk * {self._per_chunk} + e;"]
-        if cut:
-            body.append(f"const bool inside = col < {width};")
-        body += [*self._element_values(), *self._computed(), *self._results(totals, cut)]
-        stored = [
-            f"bb::store_chunk({self._all.stage(tile)}, row, chunk, {self._chunks[tile]});" for tile in written
-        ]
-        after: list[str] = []
         for index, total in totals.items():
-            united = _UNITED[op.output_kinds[index]]
-            after.append(f"{total} = bb::across_row_threads<THREADS, {staged.rows}>({total}, {united});")
-        if totals:
-            after.append(f"if ({mine}::speaks() && row < {rows.width}) {{")
-            for index, total in totals.items():
-                tile = self._all.tiles[op.outputs[index]]
-                element = storage_type(tile.type.element_type)
-                after.append(f"  {tile.element('row', '')} = bb::scalar::as<{element}>({total});")
-            after.append("}")
+            neutral = number(_NEUTRAL[op.output_kinds[index]], Float32Type())
+            before.append(f"float {total} = {neutral};")
         return [
-            self._comment(),
+            sweep_comment(op, self._name),
             "{",
             f"  const int row = {mine}::row();",
             *(f"  {line}" for line in before),
-            f"  bb::for_my_chunks<THREADS>({first}, [&](int chunk) {{",
-            *(f"    {line}" for line in chunks),
+            f"  bb::for_my_chunks<THREADS>({self._block.pointer}, [&](int chunk) {{",
+            *(f"    {line}" for line in self._chunks()),
             "    BB_UNROLL",
             f"    for (int e = 0; e < {self._per_chunk}; e++) {{",
-            *(f"      {line}" for line in body),
+            *(f"      {line}" for line in self._element()),
             "    }",
-            *(f"    {line}" for line in stored),
+            *(f"    {line}" for line in self._stores()),
             "  });",
-            *(f"  {line}" for line in after),
+            *(f"  {line}" for line in self._united(mine)),
             "}",
         ]
 
     @property
     def _per_chunk(self) -> int:
-        """The elements of a chunk."""
-        return {"f16": 8, "bf16": 8}.get(str(kernel.tile_type(self._blocks[0]).element_type), 4)
+        """Number of elements of a chunk."""
+        return {"f16": 8, "bf16": 8}.get(str(self._block.type.element_type), 4)
 
-    def _comment(self) -> str:
-        def name(tile: SSAValue) -> str:
-            staged = self._all.staged.get(tile)
-            return self._all.tiles[tile].pointer if staged is None else staged.name
-
-        outputs = ", ".join(
-            f"{'' if kind is Output.Each else f'{kind} '}{name(tile)}"
+    @property
+    def _written(self) -> list[SSAValue]:
+        return [
+            tile
             for kind, tile in zip(self.op.output_kinds, self.op.outputs, strict=True)
-        )
-        inputs = ", ".join(dict.fromkeys(name(tile) for tile in self.op.inputs))
-        return f"// {outputs} of {inputs}" if inputs else f"// {outputs}"
+            if kind is Output.Each
+        ]
+
+    def _name(self, tile: SSAValue) -> str:
+        return self.scope.staged(tile).name if self.scope.is_staged(tile) else self.scope.tile(tile).pointer
+
+    def _chunks(self) -> list[str]:
+        """The lines that bring chunks to registers, or make room for them."""
+        chunks = self.plan.chunks
+        read = [tile for tile in chunks if tile in self.op.inputs]
+        lines = [
+            f"auto {chunks[tile]} = bb::load_chunk({self.scope.staged(tile).pointer}, row, chunk);"
+            for tile in read
+        ]
+        lines += [
+            f"bb::chunk_of<{self.scope.staged(tile).type_name}::type> {chunks[tile]};"
+            for tile in self._written
+            if tile not in read
+        ]
+        return lines
+
+    def _stores(self) -> list[str]:
+        return [
+            f"bb::store_chunk({self.scope.staged(tile).pointer}, row, chunk, {self.plan.chunks[tile]});"
+            for tile in self._written
+        ]
+
+    def _united(self, mine: str) -> list[str]:
+        """The lines that unite what threads have of a row, and leave it in shared memory."""
+        lines: list[str] = []
+        totals, op = self.plan.totals, self.op
+        for index, total in totals.items():
+            united = _UNITED[op.output_kinds[index]]
+            lines.append(f"{total} = bb::across_row_threads<THREADS, {self._block.rows}>({total}, {united});")
+        if totals:
+            lines.append(f"if ({mine}::speaks() && row < {self.scope.width(op.dims[0])}) {{")
+            for index, total in totals.items():
+                tile = self.scope.tile(op.outputs[index])
+                element = storage_type(tile.type.element_type)
+                lines.append(f"  {tile.element('row', '')} = bb::scalar::as<{element}>({total});")
+            lines.append("}")
+        return lines
 
     def _row_values(self) -> list[str]:
-        """Numbers, and those of the thread's row, are read before the loop: zeros beyond the last row."""
+        """The lines that read numbers, and those of the thread's row: zeros beyond the last row."""
         lines: list[str] = []
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
-            dims = kernel.tile_type(value).dims
-            if not argument.uses or dims == self.op.dims or dims == self.op.dims[1:]:
+            if argument not in self.plan.row_values:
                 continue
-            tile = self._all.tiles[value]
+            tile, kind = self.scope.tile(value), value_type(argument.type)
             text = f"bb::scalar::value({tile.element('row', '')})"
-            name = self._all.names.claim(argument.name_hint or value.name_hint)
-            kind = value_type(argument.type)
-            if dims:
-                text = f"row < {self._all.dims[dims[0]].width} ? {text} : {kind}(0)"
-            lines.append(f"const {kind} {name} = {text};")
-            self._values[argument] = name
+            if tile.type.dims:
+                text = f"row < {self.scope.width(tile.type.dims[0])} ? {text} : {kind}(0)"
+            lines.append(f"const {kind} {self.plan.row_values[argument]} = {text};")
         return lines
 
-    def _element_values(self) -> list[str]:
+    def _element(self) -> list[str]:
+        """The lines that compute one element."""
+        op, width = self.op, self.scope.width(self.op.dims[1])
+        is_cut = self._may_be_beyond_end and bool(op.outputs)
+        body, values = computed(
+            op,
+            {**self.plan.row_values, **self.plan.elements},
+            self.plan.results,
+            lambda inner: sweep_quantity(op, inner, self.scope.dims, ("row", "col")),
+            fast=self.scope.approximate,
+        )
+        return [
+            f"const int col = chunk * {self._per_chunk} + e;",
+            *([f"const bool inside = col < {width};"] if is_cut else []),
+            *self._element_values(width),
+            *body,
+            *self._results(values, is_cut),
+        ]
+
+    def _element_values(self, width: str) -> list[str]:
         lines: list[str] = []
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
-            dims = kernel.tile_type(value).dims
-            if not argument.uses or argument in self._values:
+            if argument not in self.plan.elements:
                 continue
             kind = value_type(argument.type)
-            name = self._all.names.claim(argument.name_hint or value.name_hint)
-            if dims == self.op.dims:
-                text = f"{self._chunks[value]}.at[e]"
+            if value in self.plan.chunks:
+                text = f"{self.plan.chunks[value]}.at[e]"
             else:
-                text = f"bb::scalar::value({self._all.tiles[value].element('col', '')})"
-                width = self._all.dims[self.op.dims[1]]
-                if self._is_cut(self._all.staged[self._blocks[0]].columns, always=True):
-                    text = f"col < {width.width} ? {text} : {kind}(0)"
-            lines.append(f"const {kind} {name} = {text};")
-            self._values[argument] = name
+                text = f"bb::scalar::value({self.scope.tile(value).element('col', '')})"
+                if self._may_be_beyond_end:
+                    text = f"col < {width} ? {text} : {kind}(0)"
+            lines.append(f"const {kind} {self.plan.elements[argument]} = {text};")
         return lines
 
-    def _is_cut(self, columns: int, *, always: bool = False) -> bool:
-        """Whether columns of a tile may be beyond the end of the block, and it matters what is there."""
-        dim = self._all.dims[self.op.dims[1]]
-        if dim.fills(columns) and not dim.ends_early:
-            return False
-        return always or bool(self.op.outputs)
+    @property
+    def _may_be_beyond_end(self) -> bool:
+        """True if columns of a tile may be beyond the end of the block."""
+        dim = self.scope.dims[self.op.dims[1]]
+        return not dim.fills(self._block.columns) or dim.ends_early
 
-    def _computed(self) -> list[str]:
-        return computed(
-            self.op,
-            self._values,
-            self._all.names,
-            self._quantity,
-            fast=self._all.fast,
-            is_rounded_later=self._is_rounded_later,
-        )
-
-    def _is_rounded_later(self, op: arith.TruncFOp) -> bool:
-        """Whether a rounded value only goes to tiles of its type."""
-        return all(
-            use.operation is self.op.yield_op and self.op.output_kinds[use.index] is Output.Each
-            for use in op.result.uses
-        )
-
-    def _results(self, totals: dict[int, str], cut: bool) -> list[str]:
+    def _results(self, values: Mapping[SSAValue, str], is_cut: bool) -> list[str]:
         lines: list[str] = []
         for index, (kind, argument) in enumerate(
             zip(self.op.output_kinds, self.op.yield_op.arguments, strict=True)
         ):
-            value = self._values[argument]
-            if not is_float(argument.type):
-                value = f"(float){value}"
+            value = values[argument] if is_float(argument.type) else f"(float){values[argument]}"
             if kind is Output.Each:
-                chunk = self._chunks[self.op.outputs[index]]
-                lines.append(f"{chunk}.at[e] = {f'inside ? {value} : 0.0f' if cut else value};")
+                chunk = self.plan.chunks[self.op.outputs[index]]
+                lines.append(f"{chunk}.at[e] = {f'inside ? {value} : 0.0f' if is_cut else value};")
             else:
-                if cut:
+                if is_cut:
                     value = f"(inside ? {value} : {number(_NEUTRAL[kind], Float32Type())})"
-                total = totals[index]
+                total = self.plan.totals[index]
                 lines.append(f"{total} = {_REDUCED[kind].format(total=total, value=value)};")
         return lines
-
-    def _quantity(self, op: kernel.QuantityOp) -> str:
-        dim = self._all.dims[op.dim_name]
-        if (shared := dim.quantity(op.kind.data)) is not None:
-            return shared
-        places: Sequence[str] = ("row", "col")
-        if op.dim_name in self.op.dims:
-            return f"{dim.start} + {places[self.op.dims.index(op.dim_name)]}"
-        raise OpError(op, f"asks for an index along {op.dim_name}, which the sweep does not run over")

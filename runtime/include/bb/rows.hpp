@@ -1,6 +1,6 @@
 // rows.hpp: rows of lanes that sweeps work on where they lie in arrays, and results that go past the caches.
 //
-// past_caches(bytes)     whether an array of so many bytes is written past the caches: it would not stay in them.
+// past_caches(bytes)     true if an array of so many bytes is written past the caches: it would not stay in them.
 //                        bbk_past_caches_from sets the bytes from which on that is so; at first the size of the
 //                        last-level cache, last_level_cache().
 // load_in_place<T>(p, ld, outer, lanes, src, outer_stride, lane_stride)
@@ -48,7 +48,7 @@ inline std::atomic<idx> past_caches_from{last_level_cache()};
 BB_INLINE bool past_caches(idx bytes) { return bytes >= past_caches_from.load(std::memory_order_relaxed); }
 
 namespace detail {
-// Whether rows of S can be read and written as vectors of T.
+// True if rows of S can be read and written as vectors of T.
 template <class T, class S>
 inline constexpr bool direct = std::is_same_v<T, S> || (std::is_same_v<T, float> && is_half<S>);
 template <class T, class S>

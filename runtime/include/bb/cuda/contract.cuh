@@ -38,7 +38,7 @@ BB_DEVICE void round_operand(unsigned (&r)[N]) {
   for (int i = 0; i < N; ++i) r[i] = bb_round_tf32(__uint_as_float(r[i]));
 }
 
-// How many steps along k follow each other without a branch: of 16-bit types all; of tf32 so many that they are 32
+// Steps along k that follow each other without a branch: of 16-bit types all; of tf32 so many that they are 32
 // mma, for the compiler would read operands for all of them at once, and spill.
 template <class T, int M, int N>
 constexpr int STEPS = element<T>::STEP == 16 ? 64 : M * N < 4096 ? 4096 / (M * N) : 1;

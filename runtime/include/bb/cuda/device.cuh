@@ -119,7 +119,7 @@ BB_DEVICE void bb_cp_async(void* destination, const void* source, bool valid = t
                  : "memory");
 #endif
 }
-// The copies since the last commit become a group; wait until at most PENDING of this thread's groups are under way.
+// The copies since the last commit become a group; wait until at most PENDING of this thread's groups are in flight.
 BB_DEVICE void bb_cp_async_commit() {
 #if BB_EMULATED
   bb_emu_cp_async_commit();

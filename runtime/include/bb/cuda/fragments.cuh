@@ -61,7 +61,7 @@ struct a_frag {
 //
 //   sweep<32, 64>([&](bb::cell c) { s[c] = bb::fast::exp(s[c] - top[c]); sum[c] += s[c]; });
 //
-// What is added up in a row_vec like this is the lane's part of each row, see reduce.cuh.
+// Sums in a row_vec like this are the lane's part of each row: reduce.cuh completes them.
 template <int ROWS, int COLS, class F>
 BB_DEVICE void sweep(F f) {
   BB_UNROLL
@@ -189,7 +189,7 @@ BB_DEVICE auto to_operand(const acc_tile<R, C>& x) {
 
 // f(a, cell, k) for each cell of 8 columns of a left operand: cell k of the operand is `cell` of the a that f gets.
 // Registers have no index, so what is left of a moves to the front after up to MOST cells, in a loop that the
-// compiler keeps: unrolled, it would be long, and all that it reads would be under way at the same time.
+// compiler keeps: unrolled, it would be long, and all that it reads would be in flight at the same time.
 template <int MOST, template <int, int> class A, int M, int K, class F>
 BB_DEVICE void sweep_cells(A<M, K> a, F f) {
   constexpr int ALL = K / 8;

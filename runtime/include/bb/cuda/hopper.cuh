@@ -7,7 +7,7 @@
 #pragma once
 #include <bb/cuda/device.cuh>
 
-// What a copy moves: an array, and a box of it. A kernel takes it as `const __grid_constant__ BbTensorMap map`. On a
+// Description of a copy: an array, and a box of it. A kernel takes it as `const __grid_constant__ BbTensorMap map`. On a
 // GPU it is a CUtensorMap, which cuTensorMapEncodeTiled fills; for the emulator Python makes one, a TensorMap.
 struct __align__(64) BbTensorMap {
   unsigned long long opaque[16];
@@ -151,8 +151,8 @@ BB_DEVICE void bb_wgmma_commit(BB_ONLY_SITE) {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
 }
-// Wait until at most PENDING groups are under way. `d` are the accumulators that are then there: compilers do not move
-// what uses them to before the wait.
+// Wait until at most PENDING groups are in flight. `d` are the accumulators that are complete then: compilers do not
+// move their uses to before the wait.
 template <int PENDING, int SIZE>
 BB_DEVICE void bb_wgmma_wait(float (&d)[SIZE] BB_SITE) {
 #if BB_EMULATED

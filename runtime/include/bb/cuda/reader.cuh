@@ -9,16 +9,16 @@
 namespace bb {
 
 // The copies that this thread started since the last commit become a group; wait until at most PENDING groups
-// are under way.
+// are in flight.
 BB_DEVICE void cp_async_commit() { bb_cp_async_commit(); }
 template <int PENDING>
 BB_DEVICE void cp_async_wait() {
   bb_cp_async_wait<PENDING>();
 }
 
-// This thread's number, as if nobody knew it: compilers would find the addresses of all loops of a kernel before
-// the first one, and keep them where registers are needed for other things. What is computed from this stays
-// behind it.
+// threadIdx.x, opaque to the optimiser: address arithmetic that starts from it is not hoisted out of the loop
+// that it stands before. Otherwise the compiler computes the addresses of all loops of a kernel before the first
+// one, and holds them in registers that other values need.
 BB_DEVICE int this_thread_anew() { return bb_opaque(static_cast<int>(threadIdx.x)); }
 
 // One thread's part of a walk of THREADS threads over tiles of a row-major matrix: a pointer, and what is
@@ -59,7 +59,7 @@ struct reader {
     cols_left = cols - col0 - my_col();
     to = place(my_row(), my_col());
   }
-  // The tile at hand; or the one at the same place of another matrix of the same shape, whose first element
+  // Copies the current tile; or the one at the same place of another matrix of the same shape, whose first element
   // is `distance` elements further on in memory: `k_in.load(v[stage], V - K)` needs no registers for a second
   // reader.
   BB_DEVICE void load(TILE tile, long long distance = 0) const {

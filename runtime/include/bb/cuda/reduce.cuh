@@ -75,7 +75,7 @@ BB_DEVICE row_vec<R> row_min(const acc_tile<R, C>& x) {
 }
 
 // Complete reductions of WARPS warps that hold the same rows and other columns: f of their vectors, in each
-// of them. `scratch` is shared memory for WARPS * BLOCK_ROWS floats that nobody else uses between the
+// of them. `scratch` is shared memory for WARPS * BLOCK_ROWS floats that nothing else uses between the
 // barriers around this call; row0 is the warp's first row in the block's tile, `warp` its number among the
 // WARPS. All threads of the block call it.
 template <int WARPS, int BLOCK_ROWS, int R, class F>

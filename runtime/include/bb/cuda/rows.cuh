@@ -10,14 +10,14 @@
 
 namespace bb {
 
-// How the rows of a tile are dealt to THREADS threads.
+// Rows of a tile, dealt to THREADS threads.
 template <int THREADS, int ROWS>
 struct row_threads {
   static constexpr int PER_ROW = THREADS / ROWS;
   static_assert(THREADS % ROWS == 0 && PER_ROW <= 32 && (PER_ROW & (PER_ROW - 1)) == 0,
                 "1, 2, 4, 8, 16 or 32 threads share a row of a tile");
   static BB_DEVICE int row() { return threadIdx.x / PER_ROW; }
-  // Whether this thread speaks for its row, where one of them writes what all of them know.
+  // True for the one thread of a row that writes a result that all its threads have.
   static BB_DEVICE bool speaks() { return threadIdx.x % PER_ROW == 0; }
 };
 

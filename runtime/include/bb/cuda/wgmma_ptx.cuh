@@ -29,7 +29,7 @@
 #define BB_WGMMA_OUTPUTS_64(i) BB_WGMMA_OUTPUTS_32(i), BB_WGMMA_OUTPUTS_32(i + 32)
 #define BB_WGMMA_OUTPUTS_128(i) BB_WGMMA_OUTPUTS_64(i), BB_WGMMA_OUTPUTS_64(i + 64)
 
-// Operands behind the accumulators: descriptors (or four registers and one descriptor), then whether to accumulate.
+// Operands after the accumulators: descriptors (or four registers and one descriptor), then whether to accumulate.
 #define BB_WGMMA_TILES(SIZE, N, TYPE, A, B, C, D, E)                                                              \
   if constexpr (SIZE == N / 2)                                                                                    \
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #C ", 0; wgmma.mma_async.sync.aligned.m64n" #N "k16.f32."     \

@@ -1,0 +1,1 @@
+"""Parts that the C++ and the CUDA C++ emitters share."""
