@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     prop_def,
     region_def,
@@ -32,6 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..block.dims import DIMS, parse_dims, require_declared
 from ..block.syntax import parse_attributes, parse_axes, parse_types_of, print_attributes, print_axes
 from ..block.types import AxesAttr, axes_attr
+from .effects import NoTileEffects
 from .types import ArrayType
 
 ONCE = "bb.once"
@@ -39,7 +39,7 @@ ONCE = "bb.once"
 
 
 @irdl_op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(NoTileEffects):
     """One kernel: `kernel.func @f(%q : !kernel.array<…>) outs(%o : !kernel.array<…>) attributes {block.dims =
     {…}} { … }`.
 
@@ -143,7 +143,7 @@ def is_output(array: SSAValue) -> bool:
     )
 
 
-class Loop(IRDLOperation):
+class Loop(NoTileEffects):
     """What the loops have in common: a body for the blocks of some dims."""
 
     body = region_def("single_block")
@@ -242,7 +242,7 @@ def enclosing_loop(op: Operation, dim: str) -> Operation | None:
 
 
 @irdl_op_definition
-class LaunchOp(IRDLOperation):
+class LaunchOp(NoTileEffects):
     """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q,
     %k) [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
 
