@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import isnan
 from typing import ClassVar
 
-from xdsl.dialects.builtin import FloatAttr, UnitAttr, f64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, UnitAttr, f64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_attr_def, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -21,6 +21,7 @@ from ..block.syntax import (
     print_types,
 )
 from ..scalar import is_float
+from . import placement
 from .accessors import require_item, require_tile
 from .effects import KernelOp, writers
 from .storage import CursorOp, TileOp, packed_layout
@@ -104,6 +105,7 @@ class LoadOp(_MoveOp):
     WORDS: ClassVar[tuple[str, ...]] = ("in_place", "ahead")
     in_place: UnitAttr | None = opt_prop_def(UnitAttr)
     ahead: UnitAttr | None = opt_prop_def(UnitAttr)
+    is_async: UnitAttr | None = opt_attr_def(placement.ASYNC, attr_name=placement.ASYNC_ATTRIBUTE)
 
     def verify_(self) -> None:
         type = require_tile(self, self.target)
@@ -119,6 +121,7 @@ class LoadOp(_MoveOp):
                 raise VerifyException("kernel.load: `in_place` needs an array that the kernel only reads")
         if self.ahead is not None and (len(type.dims) != 2 or type.rows_in_lanes):
             raise VerifyException(f"kernel.load: `ahead` needs rows of columns in lanes, got {type}")
+        placement.verify_load(self, self.target)
 
 
 @irdl_op_definition
@@ -133,6 +136,7 @@ class StoreOp(_MoveOp):
     WORDS: ClassVar[tuple[str, ...]] = ("in_place", "stream")
     in_place: UnitAttr | None = opt_prop_def(UnitAttr)
     stream: UnitAttr | None = opt_prop_def(UnitAttr)
+    offset: IntegerAttr[IntegerType] | None = opt_attr_def(placement.OFFSET)
 
     def verify_(self) -> None:
         require_tile(self, self.source)
@@ -149,6 +153,7 @@ class StoreOp(_MoveOp):
                 raise VerifyException("kernel.store: `in_place` needs a tile that one sweep writes")
         if self.stream is not None and isinstance(cursor, CursorOp) and not is_output(cursor.array):
             raise VerifyException("kernel.store: `stream` is for arrays that the kernel gives")
+        placement.verify_store(self, self.source)
 
 
 @irdl_op_definition

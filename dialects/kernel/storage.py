@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_attr_def, opt_prop_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..block.dims import require_declared
 from ..block.syntax import parse_attributes, parse_axes, print_attributes, print_axes
 from ..block.types import AxesAttr, axes_attr
+from . import placement
 from .effects import NoTileEffects
 from .structure import enclosing_loop, require_axes
 from .types import ArrayType, CursorType, PackedAttr, TileType
@@ -181,6 +182,9 @@ class TileOp(NoTileEffects):
     """
 
     name = "kernel.tile"
+    swizzled: UnitAttr | None = opt_attr_def(placement.SWIZZLED)
+    stages: IntegerAttr[IntegerType] | None = opt_attr_def(placement.STAGES)
+    offset: IntegerAttr[IntegerType] | None = opt_attr_def(placement.OFFSET)
     result = result_def(TileType)
 
     def __init__(self, type: TileType):
@@ -189,6 +193,7 @@ class TileOp(NoTileEffects):
     def verify_(self) -> None:
         assert isinstance(self.result.type, TileType)
         require_axes(self, self.result.type.dims)
+        placement.verify_tile(self, self.result)
 
     @classmethod
     def parse(cls, parser: Parser) -> TileOp:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import auto
 
-from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, IndexType, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FlatSymbolRefAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    SymbolRefAttr,
+)
 from xdsl.dialects.utils import AbstractYieldOperation, EnumAttribute
 from xdsl.ir import Attribute, Block, Region, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
@@ -13,6 +20,7 @@ from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_attr_definition,
     irdl_op_definition,
+    opt_attr_def,
     prop_def,
     region_def,
     result_def,
@@ -35,10 +43,11 @@ from ..block.syntax import (
     print_types,
 )
 from ..scalar import verify_scalar_region
+from . import placement
 from .accessors import require_tile
 from .effects import KernelOp, NoTileEffects
 from .structure import enclosing_loop, require_axes
-from .types import TileType
+from .types import Space, TileType
 
 
 class Output(StrEnum):
@@ -77,6 +86,7 @@ class SweepOp(KernelOp):
     name = "kernel.sweep"
     axes: ArrayAttr[Attribute] = prop_def(ArrayAttr)
     kinds: ArrayAttr[OutputAttr] = prop_def(ArrayAttr[OutputAttr])
+    offset: IntegerAttr[IntegerType] | None = opt_attr_def(placement.OFFSET)
     inputs = var_operand_def()
     outputs = var_operand_def()
     body = region_def("single_block")
@@ -130,6 +140,16 @@ class SweepOp(KernelOp):
             if isinstance(value.type, TileType) and value.type.dims == self.dims
         )
 
+    @property
+    def reduces_fragments(self) -> bool:
+        """True if it reduces rows of blocks in registers."""
+        return any(kind is not Output.Each for kind in self.output_kinds) and any(
+            isinstance(value.type, TileType)
+            and value.type.space.data is Space.Register
+            and len(value.type.dims) == 2
+            for value in self.operands
+        )
+
     def verify_(self) -> None:
         dims = self.dims
         if len(dims) > 2 or len(set(dims)) != len(dims):
@@ -162,6 +182,8 @@ class SweepOp(KernelOp):
                 f"kernel.sweep: {len(self.yield_op.arguments)} values are yielded "
                 f"for {len(self.outputs)} outputs"
             )
+        if self.offset is not None and not self.reduces_fragments:
+            raise VerifyException("kernel.sweep: `offset` needs rows of blocks in registers that it reduces")
 
     @classmethod
     def parse(cls, parser: Parser) -> SweepOp:

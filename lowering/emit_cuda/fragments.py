@@ -22,9 +22,9 @@ from ...dialects import kernel
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Output, Quantity
+from ...dialects.kernel.placement import OFFSET_ATTRIBUTE, integer
+from ...dialects.kernel.tile_layouts import is_right_operand, padded
 from ...dialects.scalar import is_float
-from ...passes.kernel_place_cuda.options import OFFSET_ATTRIBUTE, integer, padded
-from ...passes.kernel_place_cuda.right_operands import is_right_operand
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .geometry import Dim, Window

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
 from ...dialects.kernel import Space
-from ...passes.kernel_place_cuda.options import (
+from ...dialects.kernel.placement import (
     GROUP_ATTRIBUTE,
     STAGES_ATTRIBUTE,
     THREADS_ATTRIBUTE,
@@ -20,7 +20,7 @@ from ...passes.kernel_place_cuda.options import (
     integer,
     warp_grid,
 )
-from ...passes.kernel_place_cuda.warps import fragment_rows
+from ...dialects.kernel.tile_layouts import fragment_rows
 from ..emit_cpp.names import Names
 from ..source_text import comment_text, location_comment, mangle
 from .barriers import barriers_of

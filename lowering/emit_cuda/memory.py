@@ -12,15 +12,17 @@ from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Space
-from ...passes.kernel_place_cuda.general import lane_padding, stage_bytes, tile_bytes, tile_shape
-from ...passes.kernel_place_cuda.options import (
-    OFFSET_ATTRIBUTE,
-    STAGES_ATTRIBUTE,
-    SWIZZLED_ATTRIBUTE,
-    integer,
+from ...dialects.kernel.placement import OFFSET_ATTRIBUTE, STAGES_ATTRIBUTE, SWIZZLED_ATTRIBUTE, integer
+from ...dialects.kernel.tile_layouts import (
+    exchange_bytes,
+    lane_padding,
     padded,
+    stage_bytes,
+    swizzled_bytes,
+    swizzled_shape,
+    tile_bytes,
+    tile_shape,
 )
-from ...passes.kernel_place_cuda.warps import exchange_bytes, swizzled_bytes, swizzled_shape
 from ..emit_cpp.names import Names
 from ..source_text import comment_text
 from .barriers import Place

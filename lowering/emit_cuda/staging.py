@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from ...dialects import kernel
-from ...passes.kernel_place_cuda.options import ASYNC_ATTRIBUTE, STAGES_ATTRIBUTE
+from ...dialects.kernel.placement import ASYNC_ATTRIBUTE, STAGES_ATTRIBUTE
 from .geometry import Array, Dim, Window, item_offset, non_item_offsets
 from .scalars import element_bytes, storage_type
 
