@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects import block, kernel
 from ..dialects.diagnostics import OpError
-from .kernel_place_cuda.options import ASYNC_ATTRIBUTE, GROUP_ATTRIBUTE, THREADS_ATTRIBUTE, integer, warp_grid
+from ..dialects.kernel.placement import GROUP_ATTRIBUTE, THREADS_ATTRIBUTE, integer, warp_grid
 from .symbolic import ZERO, Polynomial, Symbol
 from .traffic import item_bytes, known_values
 
@@ -181,7 +181,7 @@ def _fetches_whole_blocks(op: Operation, dim: str) -> bool:
     """Whether a load brings all of the last block that a loop visits: copies of 16 bytes are not cut where
     elements along them are not needed.
     """
-    if not isinstance(op, kernel.LoadOp) or ASYNC_ATTRIBUTE not in op.attributes:
+    if not isinstance(op, kernel.LoadOp) or op.is_async is None:
         return False
     tile = op.target.type
     assert isinstance(tile, kernel.TileType)

@@ -9,9 +9,10 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import kernel
+from ..dialects.kernel.placement import is_placed
 from ..lowering.emit_cuda import CudaKernel, CudaSource, Layout, emit_cuda
 from ..lowering.pipelines import PassPipeline
-from ..passes.kernel_place_cuda import KernelPlaceCudaPass, is_placed
+from ..passes.kernel_place_cuda import KernelPlaceCudaPass
 from .arrays import ArrayView
 from .call_plan import Launched, Notes
 from .cuda_compile import KernelResources, compile_cuda, kernel_resources

@@ -15,7 +15,6 @@ from .compute import (
     CustomOp,
     DimScalarOp,
     DotOp,
-    ElementwiseOp,
     ExtentOp,
     IndexOp,
     LocalOp,
@@ -31,7 +30,7 @@ from .compute import (
 )
 from .dims import DIMS, declared_dims, dims_attr, parse_dims
 from .moves import AssembleOp, LoadOp, PartitionOp, StoreOp, ViewOp
-from .structure import FirstOp, MapOp, ReduceOp, YieldOp
+from .structure import ElementwiseOp, FirstOp, MapOp, ReduceOp, YieldOp
 from .types import (
     UNKNOWN,
     Blocking,

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import FixedBitwidthType, FlatSymbolRefAttr, IndexType, SymbolRefAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
     prop_def,
-    region_def,
     result_def,
     traits_def,
     var_operand_def,
@@ -25,40 +24,30 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..scalar import is_float, verify_scalar_region
-from .dims import require_declared, require_item
-from .structure import YieldOp, enclosing_map
+from ..scalar import is_float
+from .dims import expect_local, require_declared
+from .structure import ElementwiseOp, require_iterated
 from .syntax import (
     parse_attributes,
-    parse_binding,
     parse_operand_types,
     parse_operands,
     parse_types_of,
     print_attributes,
-    print_bindings,
     print_operands,
     print_types,
 )
-from .types import BlockType, ItemType, ScalarType, VectorType, element_type_of, is_local, item_type
-
-
-def _expect_local(op: IRDLOperation, value: SSAValue) -> ItemType:
-    type = value.type
-    if not isinstance(type, ItemType) or not is_local(type):
-        raise VerifyException(f"{op.name}: expected an item in the local tier, got {type}")
-    require_item(op, type)
-    return type
+from .types import BlockType, ItemType, ScalarType, VectorType, element_type_of, item_type
 
 
 def _expect_block(op: IRDLOperation, value: SSAValue) -> BlockType:
-    type = _expect_local(op, value)
+    type = expect_local(op, value)
     if not isinstance(type, BlockType):
         raise VerifyException(f"{op.name}: expected a block, got {type}")
     return type
 
 
 def _expect_vector(op: IRDLOperation, value: SSAValue) -> VectorType:
-    type = _expect_local(op, value)
+    type = expect_local(op, value)
     if not isinstance(type, VectorType):
         raise VerifyException(f"{op.name}: expected a vector, got {type}")
     return type
@@ -67,14 +56,6 @@ def _expect_vector(op: IRDLOperation, value: SSAValue) -> VectorType:
 def _bits(type: Attribute) -> int:
     assert isinstance(type, FixedBitwidthType)
     return type.bitwidth
-
-
-def _require_iterated(op: IRDLOperation, names: tuple[str, ...]) -> None:
-    """Raise VerifyException unless maps around `op` iterate over all these dims, but for whole ones."""
-    dims = require_declared(op, names)
-    for dim in names:
-        if dims and not dims[dim].is_whole and enclosing_map(op, dim) is None:
-            raise VerifyException(f"{op.name}: no enclosing map iterates over {dim}")
 
 
 class LocalOp(IRDLOperation):
@@ -191,7 +172,7 @@ class DotOp(AccumulatingOp):
             )
         if a.element_type != b.element_type:
             raise VerifyException(f"block.dot: element types differ, {a.element_type} and {b.element_type}")
-        _expect_local(self, self.result)
+        expect_local(self, self.result)
         self.expect_result(BlockType(a.rows.data, b.rows.data, self.accumulator))
         self.verify_accumulator(a.element_type)
 
@@ -251,7 +232,7 @@ class SameTypeOp(LocalOp):
         print_types(printer, (self.lhs,))
 
     def verify_(self) -> None:
-        a, b = _expect_local(self, self.lhs), _expect_local(self, self.rhs)
+        a, b = expect_local(self, self.lhs), expect_local(self, self.rhs)
         if a != b:
             raise VerifyException(f"{self.name}: both operands must have one type, got {a} and {b}")
         self.expect_result(a)
@@ -344,10 +325,10 @@ def _without_last_axis(type: Attribute, element_type: Attribute) -> Attribute:
 
 
 def _verify_row_reduction(op: LocalOp, operand: SSAValue) -> None:
-    type = _expect_local(op, operand)
+    type = expect_local(op, operand)
     if isinstance(type, ScalarType):
         raise VerifyException(f"{op.name}: expected a block or a vector, got {type}")
-    op.expect_result(_without_last_axis(type, _expect_local(op, op.result).element_type))
+    op.expect_result(_without_last_axis(type, expect_local(op, op.result).element_type))
 
 
 @irdl_op_definition
@@ -407,80 +388,6 @@ class RowMinOp(RowExtremeOp):
     name = "block.row_min"
 
 
-@irdl_op_definition
-class ElementwiseOp(IRDLOperation):
-    """A function of scalars applied to each element; operands with fewer axes are broadcast along the others.
-
-    `%y = block.elementwise (%a = %x, %b = %c) : !block.block<M x N x f32>, !block.vector<M x f32>
-     -> !block.block<M x N x f32> { … }`
-
-    The region holds `arith` and `math` on scalars; `block.index @N` in it is the element's global index along
-    N.
-    """
-
-    name = "block.elementwise"
-    inputs = var_operand_def()
-    result = result_def()
-    body = region_def("single_block")
-    traits = traits_def(Pure())
-
-    def __init__(self, inputs: Sequence[SSAValue], body: Region, result_type: ItemType):
-        super().__init__(operands=[inputs], result_types=[result_type], regions=[body])
-
-    @property
-    def yield_op(self) -> YieldOp:
-        last = self.body.block.last_op
-        assert isinstance(last, YieldOp)
-        return last
-
-    def verify_(self) -> None:
-        result = _expect_local(self, self.result)
-        for value in self.inputs:
-            operand = _expect_local(self, value)
-            if tuple(dim for dim in result.dims if dim in operand.dims) != operand.dims:
-                raise VerifyException(f"{self.name}: {operand} cannot be broadcast to {result}")
-        given = {dim for value in self.inputs if isinstance(value.type, ItemType) for dim in value.type.dims}
-        _require_iterated(self, tuple(dim for dim in result.dims if dim not in given))
-        element_types = [element_type_of(value.type) for value in self.inputs]
-        verify_scalar_region(
-            self, self.body, element_types, YieldOp, (result.element_type,), allow_index_ops=True
-        )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ElementwiseOp:
-        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_binding(parser))
-        inputs: list[SSAValue] = []
-        position = parser.pos
-        if bindings:
-            inputs = parse_operand_types(parser, [operand for _, operand in bindings])
-        parser.parse_punctuation("->")
-        result_type = parser.parse_type()
-        for type in (*(value.type for value in inputs), result_type):
-            if not isinstance(type, ItemType):
-                parser.raise_error(f"block.elementwise: expected an item, got {type}", position, parser.pos)
-        attributes = (
-            parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
-        )
-        arguments = [
-            argument.resolve(element_type_of(value.type))
-            for (argument, _), value in zip(bindings, inputs, strict=True)
-        ]
-        body = parser.parse_region(arguments)
-        return cls.create(operands=inputs, result_types=[result_type], regions=[body], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_bindings(printer, self.body.block.args, self.inputs)
-        if self.inputs:
-            print_types(printer, self.inputs)
-        printer.print_string(f" -> {self.result.type}")
-        if self.attributes:
-            printer.print_string(" attributes")
-            print_attributes(printer, self)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
-
-
 class DimScalarOp(IRDLOperation):
     """A number about a dim, inside an element-wise region: `%i = block.index @N`."""
 
@@ -524,7 +431,7 @@ class IndexOp(DimScalarOp):
             raise VerifyException(
                 f"block.index: {result} has no axis over {dim}, so its elements have no index along it"
             )
-        _require_iterated(self, (dim,))
+        require_iterated(self, (dim,))
 
 
 @irdl_op_definition
@@ -553,9 +460,9 @@ class CustomOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        given = {dim for value in self.inputs for dim in _expect_local(self, value).dims}
+        given = {dim for value in self.inputs for dim in expect_local(self, value).dims}
         for value in self.results_:
-            _require_iterated(self, tuple(dim for dim in _expect_local(self, value).dims if dim not in given))
+            require_iterated(self, tuple(dim for dim in expect_local(self, value).dims if dim not in given))
 
     @classmethod
     def parse(cls, parser: Parser) -> CustomOp:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from .types import DimAttr, ItemType, check_dim_name
+from .types import DimAttr, ItemType, check_dim_name, is_local
 
 DIMS = "block.dims"
 """Name of the function's attribute."""
@@ -75,3 +75,12 @@ def require_item(op: Operation, item: ItemType) -> None:
     for dim in item.dims:
         if dims and dims[dim].is_batch:
             raise VerifyException(f"{op.name}: {dim} is a batch dim, items have no axis over it, got {item}")
+
+
+def expect_local(op: Operation, value: SSAValue) -> ItemType:
+    """The type of a value. Raises VerifyException unless it is a local item with declared dims."""
+    type = value.type
+    if not isinstance(type, ItemType) or not is_local(type):
+        raise VerifyException(f"{op.name}: expected an item in the local tier, got {type}")
+    require_item(op, type)
+    return type

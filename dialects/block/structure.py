@@ -1,4 +1,4 @@
-"""Iteration: maps over lists, and reductions of lists."""
+"""Operations with regions, which apply them to each element of lists or of items; and reductions of lists."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..scalar import is_float
-from .dims import require_declared, require_item
+from ..scalar import is_float, verify_scalar_region
+from .dims import expect_local, require_declared, require_item
 from .syntax import (
     parse_attributes,
     parse_binding,
@@ -37,7 +37,7 @@ from .syntax import (
     print_bindings,
     print_types,
 )
-from .types import ItemType, Kind, KindAttr, ListType, Tier, in_tier, is_local
+from .types import ItemType, Kind, KindAttr, ListType, Tier, element_type_of, in_tier, is_local
 
 
 @irdl_op_definition
@@ -46,13 +46,7 @@ class YieldOp(AbstractYieldOperation[Attribute]):
 
     name = "block.yield"
 
-    @staticmethod
-    def _parents() -> tuple[type[IRDLOperation], ...]:
-        from .compute import ElementwiseOp
-
-        return MapOp, ElementwiseOp
-
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(*YieldOp._parents()), Pure()))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(MapOp, ElementwiseOp), Pure()))
 
 
 def result_type_of(dim: str, kind: Kind, yielded: Attribute) -> Attribute:
@@ -66,6 +60,14 @@ def enclosing_map(op: Operation, dim: str) -> MapOp | None:
     while scope is not None and not (isinstance(scope, MapOp) and scope.dim_name == dim):
         scope = scope.parent_op()
     return scope
+
+
+def require_iterated(op: Operation, names: tuple[str, ...]) -> None:
+    """Raise VerifyException unless maps around `op` iterate over all these dims, but for whole ones."""
+    dims = require_declared(op, names)
+    for dim in names:
+        if dims and not dims[dim].is_whole and enclosing_map(op, dim) is None:
+            raise VerifyException(f"{op.name}: no enclosing map iterates over {dim}")
 
 
 def pivots_attr(pivots: Sequence[int | None]) -> ArrayAttr[IntAttr] | None:
@@ -316,6 +318,80 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         from .canonicalize import DropDuplicateMapInputs, DropUnusedMapInputs, DropUnusedMapResults
 
         return DropUnusedMapResults(), DropUnusedMapInputs(), DropDuplicateMapInputs()
+
+
+@irdl_op_definition
+class ElementwiseOp(IRDLOperation):
+    """A function of scalars applied to each element; operands with fewer axes are broadcast along the others.
+
+    `%y = block.elementwise (%a = %x, %b = %c) : !block.block<M x N x f32>, !block.vector<M x f32>
+     -> !block.block<M x N x f32> { … }`
+
+    The region holds `arith` and `math` on scalars; `block.index @N` in it is the element's global index along
+    N.
+    """
+
+    name = "block.elementwise"
+    inputs = var_operand_def()
+    result = result_def()
+    body = region_def("single_block")
+    traits = traits_def(Pure())
+
+    def __init__(self, inputs: Sequence[SSAValue], body: Region, result_type: ItemType):
+        super().__init__(operands=[inputs], result_types=[result_type], regions=[body])
+
+    @property
+    def yield_op(self) -> YieldOp:
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+    def verify_(self) -> None:
+        result = expect_local(self, self.result)
+        for value in self.inputs:
+            operand = expect_local(self, value)
+            if tuple(dim for dim in result.dims if dim in operand.dims) != operand.dims:
+                raise VerifyException(f"{self.name}: {operand} cannot be broadcast to {result}")
+        given = {dim for value in self.inputs if isinstance(value.type, ItemType) for dim in value.type.dims}
+        require_iterated(self, tuple(dim for dim in result.dims if dim not in given))
+        element_types = [element_type_of(value.type) for value in self.inputs]
+        verify_scalar_region(
+            self, self.body, element_types, YieldOp, (result.element_type,), allow_index_ops=True
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ElementwiseOp:
+        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_binding(parser))
+        inputs: list[SSAValue] = []
+        position = parser.pos
+        if bindings:
+            inputs = parse_operand_types(parser, [operand for _, operand in bindings])
+        parser.parse_punctuation("->")
+        result_type = parser.parse_type()
+        for type in (*(value.type for value in inputs), result_type):
+            if not isinstance(type, ItemType):
+                parser.raise_error(f"block.elementwise: expected an item, got {type}", position, parser.pos)
+        attributes = (
+            parse_attributes(parser) if parser.parse_optional_keyword("attributes") is not None else {}
+        )
+        arguments = [
+            argument.resolve(element_type_of(value.type))
+            for (argument, _), value in zip(bindings, inputs, strict=True)
+        ]
+        body = parser.parse_region(arguments)
+        return cls.create(operands=inputs, result_types=[result_type], regions=[body], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_bindings(printer, self.body.block.args, self.inputs)
+        if self.inputs:
+            print_types(printer, self.inputs)
+        printer.print_string(f" -> {self.result.type}")
+        if self.attributes:
+            printer.print_string(" attributes")
+            print_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
 
 
 def _parse_list_of_items(parser: Parser, op_name: str) -> tuple[SSAValue, dict[str, Attribute]]:

@@ -9,23 +9,10 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from .accessors import dims_of, element_type_of, tile_type
-from .compute import (
-    ContractOp,
-    FillOp,
-    LoadOp,
-    MoveOp,
-    Output,
-    OutputAttr,
-    Quantity,
-    QuantityAttr,
-    QuantityOp,
-    StoreOp,
-    SweepOp,
-    YieldOp,
-    scalar_block,
-)
-from .effects import readers, sweeps_only, tiles_read, tiles_written, writers
+from .contract import ContractOp, sweeps_only
+from .effects import readers, tiles_read, tiles_written, with_effects, writers
 from .loops import ForOp
+from .moves import FillOp, LoadOp, MoveOp, StoreOp
 from .parts import moves_with
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
@@ -41,27 +28,39 @@ from .structure import (
     region_of,
 )
 from .sums import filled_contraction, loop_from_zero
+from .sweeps import (
+    Output,
+    OutputAttr,
+    Quantity,
+    QuantityAttr,
+    QuantityOp,
+    SweepOp,
+    YieldOp,
+    scalar_block,
+)
 from .types import ArrayType, CursorType, Lanes, LanesAttr, PackedAttr, Space, SpaceAttr, TileType
 
 KernelDialect = Dialect(
     "kernel",
-    [
-        FuncOp,
-        ParallelOp,
-        ForOp,
-        CursorOp,
-        TileOp,
-        BufferOp,
-        LaunchOp,
-        LoadOp,
-        StoreOp,
-        MoveOp,
-        FillOp,
-        ContractOp,
-        SweepOp,
-        QuantityOp,
-        YieldOp,
-    ],
+    with_effects(
+        [
+            FuncOp,
+            ParallelOp,
+            ForOp,
+            CursorOp,
+            TileOp,
+            BufferOp,
+            LaunchOp,
+            LoadOp,
+            StoreOp,
+            MoveOp,
+            FillOp,
+            ContractOp,
+            SweepOp,
+            QuantityOp,
+            YieldOp,
+        ]
+    ),
     [ArrayType, CursorType, TileType, SpaceAttr, LanesAttr, PackedAttr, OutputAttr, QuantityAttr],
 )
 

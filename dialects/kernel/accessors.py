@@ -1,8 +1,9 @@
-"""What the type of a value says, where it is known to be a tile or a cursor."""
+"""Types of values that are known, or required, to be tiles or cursors."""
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from .types import CursorType, TileType
 
@@ -23,3 +24,17 @@ def element_type_of(value: SSAValue) -> Attribute:
     """The type of the elements of a tile, or of the array that a cursor goes over."""
     assert isinstance(value.type, TileType | CursorType)
     return value.type.element_type
+
+
+def require_item(op: Operation, value: SSAValue) -> TileType | CursorType:
+    """The type of an operand. Raises VerifyException unless it is a tile or a cursor."""
+    if not isinstance(value.type, TileType | CursorType):
+        raise VerifyException(f"{op.name}: expected a tile or a cursor, got {value.type}")
+    return value.type
+
+
+def require_tile(op: Operation, value: SSAValue) -> TileType:
+    """The type of an operand. Raises VerifyException unless it is a tile."""
+    if not isinstance(value.type, TileType):
+        raise VerifyException(f"{op.name}: expected a tile, got {value.type}")
+    return value.type

@@ -1,41 +1,97 @@
-"""Which tiles an operation of a kernel reads and writes."""
+"""Which tiles an operation of a kernel reads and writes: each operation of the dialect says so itself."""
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
-from .compute import ContractOp, FillOp, LoadOp, MoveOp, StoreOp, SweepOp
-from .structure import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import IRDLOperation
+
+from ..diagnostics import OpError
+from .types import CursorType, TileType
+
+_DECLARATIONS = ("tiles_read", "tiles_written")
+
+
+class KernelOp(IRDLOperation, ABC):
+    """An operation of the `kernel` dialect: it declares which tiles and cursors it reads and writes.
+
+    There is no default. Passes move, split and remove operations by what these say, so that an operation
+    without both raises TypeError when its class is defined; `NoTileEffects` defines them for operations that
+    touch no tile. The values are operands of the operation itself; what operations in its regions do counts
+    there.
+
+    xDSL's `MemoryEffect` is not used: its effects are a set, and passes need an order that is the same in
+    every run; and operations that have it are erased and merged by `dce` and `cse`.
+    """
+
+    @property
+    @abstractmethod
+    def tiles_read(self) -> tuple[SSAValue, ...]:
+        """The operands whose elements it reads: tiles, and cursors for the blocks of their arrays."""
+
+    @property
+    @abstractmethod
+    def tiles_written(self) -> tuple[SSAValue, ...]:
+        """The operands whose elements it writes."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in vars(cls):
+            return  # a base of several operations
+        missing = [
+            name for name in _DECLARATIONS if getattr(getattr(cls, name), "__isabstractmethod__", False)
+        ]
+        if missing:
+            raise TypeError(f"{cls.name}: {cls.__name__} does not define {' and '.join(missing)}")
+
+
+class NoTileEffects(KernelOp):
+    """An operation that reads and writes no tile itself."""
+
+    @property
+    def tiles_read(self) -> tuple[SSAValue, ...]:
+        return ()
+
+    @property
+    def tiles_written(self) -> tuple[SSAValue, ...]:
+        return ()
+
+
+def with_effects(operations: Sequence[type[Operation]]) -> list[type[Operation]]:
+    """The operations of the dialect. Raises TypeError for one that is no `KernelOp`."""
+    for operation in operations:
+        if not issubclass(operation, KernelOp):
+            raise TypeError(f"{operation.name}: {operation.__name__} declares no effects, it is no KernelOp")
+    return list(operations)
 
 
 def tiles_read(op: Operation) -> tuple[SSAValue, ...]:
-    """The tiles (and cursors) that one operation, without what it contains, reads."""
-    match op:
-        case LoadOp() | MoveOp() | StoreOp():
-            return (op.source,)
-        case ContractOp():
-            scale = () if op.scale is None else (op.scale,)
-            kept = (op.accumulator,) if op.accumulates or op.scale is not None else ()
-            return (op.lhs, op.rhs, *scale, *kept)
-        case SweepOp():
-            return tuple(op.inputs)
-        case _:
-            return ()
+    """The tiles (and cursors) that one operation, without what it contains, reads.
+
+    An operation of another dialect reads none. Raises OpError where one takes or gives tiles all the same.
+    """
+    return op.tiles_read if isinstance(op, KernelOp) else _no_tiles(op)
 
 
 def tiles_written(op: Operation) -> tuple[SSAValue, ...]:
-    """The tiles (and cursors) that one operation, without what it contains, writes."""
-    match op:
-        case LoadOp() | MoveOp() | StoreOp():
-            return (op.target,)
-        case ContractOp():
-            return (op.accumulator,)
-        case FillOp():
-            return (op.tile,)
-        case SweepOp():
-            return tuple(op.outputs)
-        case _:
-            return ()
+    """The tiles (and cursors) that one operation, without what it contains, writes.
+
+    An operation of another dialect writes none. Raises OpError where one takes or gives tiles all the same.
+    """
+    return op.tiles_written if isinstance(op, KernelOp) else _no_tiles(op)
+
+
+def _no_tiles(op: Operation) -> tuple[SSAValue, ...]:
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, TileType | CursorType):
+            raise OpError(
+                op,
+                f"has a value of {value.type}, but only operations of the kernel dialect declare what they "
+                "read and write",
+            )
+    return ()
 
 
 def readers(tile: SSAValue) -> list[Operation]:
@@ -46,8 +102,3 @@ def readers(tile: SSAValue) -> list[Operation]:
 def writers(tile: SSAValue) -> list[Operation]:
     """The operations that write a tile."""
     return list(dict.fromkeys(use.operation for use in tile.uses if tile in tiles_written(use.operation)))
-
-
-def sweeps_only(function: FuncOp) -> bool:
-    """Whether a kernel contracts nothing: it sweeps over rows, and waits for memory more than it computes."""
-    return not any(isinstance(op, ContractOp) for op in function.walk())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FlatSymbolRefAttr, IntegerAttr, SymbolRefAttr, i64
+from xdsl.dialects.builtin import FlatSymbolRefAttr, IntegerAttr, IntegerType, SymbolRefAttr, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
+    opt_attr_def,
     opt_prop_def,
     opt_region_def,
     prop_def,
@@ -22,10 +23,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..block.dims import require_declared
 from ..block.syntax import parse_binding, parse_operand_types, print_bindings, print_types
+from . import placement
 from .parts import verify_merge
 from .structure import (
     Loop,
     enclosing_loop,
+    enclosing_parallel,
     parse_body,
     parse_keyword_attributes,
     print_keyword_attributes,
@@ -58,6 +61,7 @@ class ForOp(Loop):
     part: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
     until: SymbolRefAttr | None = opt_prop_def(FlatSymbolRefAttr)
     offset: IntegerAttr | None = opt_prop_def(IntegerAttr)
+    stages: IntegerAttr[IntegerType] | None = opt_attr_def(placement.STAGES)
     carried = var_operand_def()
     """The tiles that `merge` unites."""
     body = region_def("single_block")
@@ -109,6 +113,7 @@ class ForOp(Loop):
         super().verify_()
         self._verify_until()
         self._verify_part()
+        placement.verify_loop(self, enclosing_parallel(self))
         if self.merge is not None:
             verify_merge(self, self.dim_names[0], self.carried, self.body.block, self.merge.block)
         elif self.carried:

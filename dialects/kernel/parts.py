@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from .compute import FillOp, MoveOp, Quantity, QuantityOp, SweepOp, YieldOp
 from .effects import readers, tiles_read, tiles_written
+from .moves import FillOp, MoveOp
 from .storage import BufferOp, CursorOp, TileOp
+from .sweeps import Quantity, QuantityOp, SweepOp, YieldOp
 from .types import TileType
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_attr_def, opt_prop_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -14,12 +14,14 @@ from xdsl.utils.exceptions import VerifyException
 from ..block.dims import require_declared
 from ..block.syntax import parse_attributes, parse_axes, print_attributes, print_axes
 from ..block.types import AxesAttr, axes_attr
+from . import placement
+from .effects import NoTileEffects
 from .structure import enclosing_loop, require_axes
 from .types import ArrayType, CursorType, PackedAttr, TileType
 
 
 @irdl_op_definition
-class CursorOp(IRDLOperation):
+class CursorOp(NoTileEffects):
     """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M
     x K x f32>`.
 
@@ -149,6 +151,11 @@ class CursorOp(IRDLOperation):
         printer.print_string(f" : {self.array.type} -> {self.result.type}")
 
 
+def packed_layout(value: SSAValue) -> PackedAttr | None:
+    """The layout of the array that an operand is a block of, if it is packed."""
+    return value.owner.packed if isinstance(value.owner, CursorOp) else None
+
+
 def _names_attr(names: Sequence[str]) -> ArrayAttr[StringAttr] | None:
     return ArrayAttr([StringAttr(name) for name in names]) if names else None
 
@@ -167,7 +174,7 @@ def _parse_names(parser: Parser, keyword: str) -> ArrayAttr[StringAttr] | None:
 
 
 @irdl_op_definition
-class TileOp(IRDLOperation):
+class TileOp(NoTileEffects):
     """Room for a block, vector or scalar: `%s = kernel.tile : !kernel.tile<M x N x f32, scratch, lanes =
     rows>`.
 
@@ -175,6 +182,9 @@ class TileOp(IRDLOperation):
     """
 
     name = "kernel.tile"
+    swizzled: UnitAttr | None = opt_attr_def(placement.SWIZZLED)
+    stages: IntegerAttr[IntegerType] | None = opt_attr_def(placement.STAGES)
+    offset: IntegerAttr[IntegerType] | None = opt_attr_def(placement.OFFSET)
     result = result_def(TileType)
 
     def __init__(self, type: TileType):
@@ -183,6 +193,7 @@ class TileOp(IRDLOperation):
     def verify_(self) -> None:
         assert isinstance(self.result.type, TileType)
         require_axes(self, self.result.type.dims)
+        placement.verify_tile(self, self.result)
 
     @classmethod
     def parse(cls, parser: Parser) -> TileOp:
@@ -196,7 +207,7 @@ class TileOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BufferOp(IRDLOperation):
+class BufferOp(NoTileEffects):
     """An array of its own for each iteration around it: `%h = kernel.buffer [M, K] here [M] :
     !kernel.array<?x?xf32>`.
 

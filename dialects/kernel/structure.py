@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttr,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -16,8 +17,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
+    opt_attr_def,
     prop_def,
     region_def,
     traits_def,
@@ -32,6 +33,8 @@ from xdsl.utils.exceptions import VerifyException
 from ..block.dims import DIMS, parse_dims, require_declared
 from ..block.syntax import parse_attributes, parse_axes, parse_types_of, print_attributes, print_axes
 from ..block.types import AxesAttr, axes_attr
+from . import placement
+from .effects import NoTileEffects
 from .types import ArrayType
 
 ONCE = "bb.once"
@@ -39,7 +42,7 @@ ONCE = "bb.once"
 
 
 @irdl_op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(NoTileEffects):
     """One kernel: `kernel.func @f(%q : !kernel.array<…>) outs(%o : !kernel.array<…>) attributes {block.dims =
     {…}} { … }`.
 
@@ -143,7 +146,7 @@ def is_output(array: SSAValue) -> bool:
     )
 
 
-class Loop(IRDLOperation):
+class Loop(NoTileEffects):
     """What the loops have in common: a body for the blocks of some dims."""
 
     body = region_def("single_block")
@@ -171,6 +174,11 @@ class ParallelOp(Loop):
 
     name = "kernel.parallel"
     dims: ArrayAttr[FlatSymbolRefAttr] = prop_def(ArrayAttr[FlatSymbolRefAttr])
+    threads: IntegerAttr[IntegerType] | None = opt_attr_def(placement.THREADS)
+    warps: IntegerAttr[IntegerType] | ArrayAttr[IntegerAttr[IntegerType]] | None = opt_attr_def(
+        placement.WARPS
+    )
+    group: IntegerAttr[IntegerType] | None = opt_attr_def(placement.GROUP)
     traits = traits_def(NoTerminator())
 
     def __init__(self, dims: Sequence[str], body: Region):
@@ -184,6 +192,7 @@ class ParallelOp(Loop):
         super().verify_()
         if len(set(self.dim_names)) != len(self.dim_names):
             raise VerifyException(f"kernel.parallel: a dim occurs twice in {', '.join(self.dim_names)}")
+        placement.verify_parallel(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> ParallelOp:
@@ -241,8 +250,16 @@ def enclosing_loop(op: Operation, dim: str) -> Operation | None:
     return scope
 
 
+def enclosing_parallel(op: Operation) -> ParallelOp | None:
+    """The parallel loop around an operation, if there is one."""
+    scope = op.parent_op()
+    while scope is not None and not isinstance(scope, ParallelOp):
+        scope = scope.parent_op()
+    return scope
+
+
 @irdl_op_definition
-class LaunchOp(IRDLOperation):
+class LaunchOp(NoTileEffects):
     """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q,
     %k) [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .compute import ContractOp, FillOp
+from .contract import ContractOp
 from .effects import readers, tiles_read, tiles_written, writers
 from .loops import ForOp
+from .moves import FillOp
 
 
 def filled_contraction(fill: FillOp) -> ContractOp | None:

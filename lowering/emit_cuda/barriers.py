@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from ...dialects import kernel
-from ...passes.kernel_place_cuda.options import STAGES_ATTRIBUTE
+from ...dialects.kernel.placement import STAGES_ATTRIBUTE
 
 Place = tuple[object, int, int]
 """A memory, and the first byte and the byte after the last one of it."""

@@ -11,8 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
-from ...passes.kernel_place_cuda.options import padded
-from ...passes.kernel_place_cuda.right_operands import is_right_operand
+from ...dialects.kernel.tile_layouts import is_right_operand, padded
 from ..source_text import comment_text
 from .geometry import Window
 from .held import Held

@@ -12,9 +12,16 @@ from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Space
-from ...passes.kernel_place_cuda.general import lane_padding, stage_bytes, tile_bytes, tile_shape
-from ...passes.kernel_place_cuda.options import padded
-from ...passes.kernel_place_cuda.warps import exchange_bytes, swizzled_bytes, swizzled_shape
+from ...dialects.kernel.tile_layouts import (
+    exchange_bytes,
+    lane_padding,
+    padded,
+    stage_bytes,
+    swizzled_bytes,
+    swizzled_shape,
+    tile_bytes,
+    tile_shape,
+)
 from ..emit.names import Names
 from .barriers import Place
 from .geometry import Array, Dim, Length, Size, block_length, buffer_lengths

@@ -6,7 +6,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.diagnostics import OpError
-from ...passes.kernel_place_cuda.options import (
+from ...dialects.kernel.placement import (
     ASYNC_ATTRIBUTE,
     GROUP_ATTRIBUTE,
     OFFSET_ATTRIBUTE,

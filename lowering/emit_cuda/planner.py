@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.kernel import Space
-from ...passes.kernel_place_cuda.options import warp_grid
-from ...passes.kernel_place_cuda.warps import fragment_rows
+from ...dialects.kernel.placement import warp_grid
+from ...dialects.kernel.tile_layouts import fragment_rows
 from ..emit.locations import place_comment
 from ..emit.names import Names
 from . import fragment_sweep, fragments, row_pieces, shared_rows, statements

@@ -13,12 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import block, kernel
+from ...dialects.kernel.placement import is_placed
 from .choice import place_by_any_warps
 from .general import place_generally
-from .options import SHARED_MEMORY, THREADS, is_placed
+from .options import SHARED_MEMORY, THREADS
 from .whole_rows import place_whole_rows
-
-__all__ = ["KernelPlaceCudaPass", "is_placed"]
 
 FORMS = ("auto", "general")
 

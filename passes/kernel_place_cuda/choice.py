@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...dialects import block, kernel
+from ...dialects.kernel.tile_layouts import length_of, padded
 from .casts import forward_casts
 from .general import drop_merges
 from .grid import PIPELINES, Grid, Pipeline, grids_for, place_in_grid
 from .grid_plan import grid_plan
-from .options import padded
 from .right_operands import share_right_operands
-from .rows import length_of, row_plan
+from .rows import row_plan
 from .transposed import transpose_contractions
 from .warps import LARGEST_SHARED, MOST_REGISTERS, Staging, held_at_once, place_by_warps
 

@@ -7,14 +7,12 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from ...dialects import block, kernel
-from ...dialects.array.core import bit_width
 from ...dialects.kernel import Lanes, Space
-from ...dialects.kernel.sizes import tile_elements
+from ...dialects.kernel.placement import ACCESS_ALIGNMENT
+from ...dialects.kernel.tile_layouts import tile_bytes
 from .lifetimes import arrange, lifetimes
-from .options import OFFSET_ATTRIBUTE, THREADS_ATTRIBUTE
 from .vectors import fetch_vectors
 
-ALIGNMENT = 16
 STAGED_BYTES = 48 * 1024
 """Up to how many bytes of a block of an array are brought to shared memory for a contraction."""
 
@@ -33,15 +31,16 @@ def place_generally(
             size = tile_bytes(op.result, dims)
             if size is not None and size <= shared_memory:
                 sizes[op.result] = size
-    offsets, total = arrange(sizes, lives, ALIGNMENT)
+    offsets, total = arrange(sizes, lives, ACCESS_ALIGNMENT)
     while total > shared_memory:
         del sizes[max(sizes, key=lambda tile: sizes[tile])]
-        offsets, total = arrange(sizes, lives, ALIGNMENT)
+        offsets, total = arrange(sizes, lives, ACCESS_ALIGNMENT)
     for tile, offset in offsets.items():
         set_space(tile, Space.Shared)
-        tile.owner.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(offset, i64)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        assert isinstance(tile.owner, kernel.TileOp)
+        tile.owner.offset = IntegerAttr(offset, i64)
     fetch_vectors(parallel)
-    parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(threads, i64)
+    parallel.threads = IntegerAttr(threads, i64)
 
 
 def drop_merges(parallel: kernel.ParallelOp) -> None:
@@ -58,50 +57,6 @@ def drop_merges(parallel: kernel.ParallelOp) -> None:
             parent.insert_op_before(plain, op)
             op.detach()
             op.erase()
-
-
-def lane_padding(lanes: int, width: int) -> int:
-    """The distance of rows of `lanes` elements of `width` bytes: an odd number of words, so that a warp that
-    goes down a column meets every bank.
-    """
-    if width == 1:
-        return lanes
-    words = -(-lanes * width // 4)
-    unit = max(1, width // 4)
-    words = -(-words // unit) | 1 if unit > 1 else words | 1
-    return words * max(4, width) // width
-
-
-def tile_shape(type: kernel.TileType) -> tuple[str | None, str | None]:
-    """The dims of the rows of lanes of a tile, and of the lanes."""
-    return type.outer_dim, type.lane_dim
-
-
-def tile_bytes(tile: SSAValue, dims: dict[str, block.DimAttr]) -> int | None:
-    """The bytes of a tile in shared memory, where they are known."""
-    type = tile.type
-    assert isinstance(type, kernel.TileType)
-    width = max(1, bit_width(type.element_type) // 8)
-    outer, lane = tile_shape(type)
-
-    def extent(name: str) -> int | None:
-        return dims[name].static_extent
-
-    if lane is None:
-        return width
-    if outer is None:
-        count = tile_elements(type, dims, extent)
-        return None if count is None else count * width
-    rows = tile_elements(kernel.TileType([outer], type.element_type), dims, extent)
-    lanes = tile_elements(kernel.TileType([lane], type.element_type), dims, extent)
-    if rows is None or lanes is None:
-        return None
-    return rows * lane_padding(lanes, width) * width
-
-
-def stage_bytes(tile: SSAValue, dims: dict[str, block.DimAttr]) -> int:
-    """The bytes of one stage of a tile that is not swizzled, a multiple of 16."""
-    return -(-(tile_bytes(tile, dims) or 0) // ALIGNMENT) * ALIGNMENT
 
 
 def set_space(tile: SSAValue, space: Space) -> None:

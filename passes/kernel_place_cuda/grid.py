@@ -15,18 +15,11 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
 from ...dialects.kernel import Space
+from ...dialects.kernel.placement import WARP, warps_attr
+from ...dialects.kernel.tile_layouts import FRAGMENT, length_of, padded
 from .general import set_space
-from .options import (
-    ASYNC_ATTRIBUTE,
-    STAGES_ATTRIBUTE,
-    SWIZZLED_ATTRIBUTE,
-    THREADS_ATTRIBUTE,
-    WARPS_ATTRIBUTE,
-    padded,
-    warps_attr,
-)
 from .right_operands import copy_to_shared
-from .rows import RowPlan, length_of
+from .rows import RowPlan
 from .vectors import fetch_vectors
 from .warps import MOST_ROWS, StagedOperands, assign_offsets, held_at_once
 
@@ -37,7 +30,6 @@ MOST_SUMS = 192
 COMFORTABLE_SUMS = 160
 """Up to so many, functions of them find registers as well."""
 ROWS_OF_A_WARP = 64
-FRAGMENT = 16
 
 
 @dataclass(frozen=True)
@@ -49,7 +41,7 @@ class Grid:
 
     @property
     def threads(self) -> int:
-        return 32 * self.rows * self.columns
+        return WARP * self.rows * self.columns
 
 
 @dataclass(frozen=True)
@@ -109,15 +101,16 @@ def place_in_grid(
     for tile in plan.swept:
         if tile.uses:
             set_space(tile, Space.Shared)
-            tile.owner.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+            assert isinstance(tile.owner, kernel.TileOp)
+            tile.owner.swizzled = UnitAttr()
     for tile in plan.held:
         if tile.uses:
             set_space(tile, Space.Register)
     fetch_vectors(parallel, (Space.Scratch, Space.Shared))
     if assign_offsets(parallel, dims, grid.rows, grid.columns) > shared_memory:
         return False
-    parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(grid.threads, i64)
-    parallel.attributes[WARPS_ATTRIBUTE] = warps_attr(grid.rows, grid.columns)
+    parallel.threads = IntegerAttr(grid.threads, i64)
+    parallel.warps = warps_attr(grid.rows, grid.columns)
     return True
 
 
@@ -135,7 +128,7 @@ def _cross_through_shared(parallel: kernel.ParallelOp, plan: RowPlan) -> None:
             continue
         (writer,) = kernel.writers(held)
         tile = copy_to_shared(held, plan.multiply, writer, parallel)
-        tile.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
+        tile.swizzled = UnitAttr()
         for op in users:
             op.operands[1] = tile.result
 
@@ -190,12 +183,12 @@ def _fetch_early(parallel: kernel.ParallelOp) -> None:
         body = loop.body.block
         first = next((op for op in body.ops if isinstance(op, kernel.ForOp | kernel.ContractOp)), None)
         for op in list(body.ops):
-            if first is None or not isinstance(op, kernel.LoadOp) or ASYNC_ATTRIBUTE not in op.attributes:
+            if first is None or not isinstance(op, kernel.LoadOp) or op.is_async is None:
                 continue
             cursor, tile = op.source.owner, op.target.owner
             assert isinstance(cursor, kernel.CursorOp)
             assert isinstance(tile, kernel.TileOp)
-            if STAGES_ATTRIBUTE not in tile.attributes and first.is_before_in_block(op):
+            if tile.stages is None and first.is_before_in_block(op):
                 for each in (cursor, op):
                     each.detach()
                     body.insert_op_before(each, first)

@@ -13,12 +13,6 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects import kernel
 from ...dialects.kernel import Lanes, Space
-from .options import SWIZZLED_ATTRIBUTE
-
-
-def is_right_operand(tile: SSAValue) -> bool:
-    """Whether a tile is the right operand of a contraction."""
-    return any(isinstance(op, kernel.ContractOp) and op.rhs is tile for op in kernel.readers(tile))
 
 
 def is_only_right_operand(tile: SSAValue) -> bool:
@@ -53,7 +47,7 @@ def share_right_operands(parallel: kernel.ParallelOp) -> None:
         lanes = Lanes.Cols if type.dims == kernel.dims_of(source) else Lanes.Rows
         shared = kernel.TileType(type.dims, type.element_type, lanes, Space.Shared)
         Rewriter.replace_value_with_new_type(tile, shared)
-        op.target.owner.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
+        op.target.owner.swizzled = UnitAttr()
         if len(writers) == 1:
             _put_behind(op, writers[0])
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.kernel import Output, Space
-from .options import padded
+from ...dialects.kernel.tile_layouts import length_of, padded
 
 HELD_TYPES = (BFloat16Type, Float16Type, Float32Type)
 """Types of elements that registers hold as f32."""
@@ -70,14 +70,6 @@ def _operand_type(op: kernel.ContractOp) -> Attribute | None:
         return op.multiply
     types = {kernel.element_type_of(value) for value in (op.accumulator, op.lhs, op.rhs)}
     return f32 if types == {f32} else None
-
-
-def length_of(dims: dict[str, block.DimAttr], name: str) -> int | None:
-    """The elements of a block, where they are known."""
-    extent, size = dims[name].static_extent, dims[name].block_size
-    if size is None:
-        return extent
-    return size if extent is None else min(size, extent)
 
 
 def contiguous_axis(cursor: SSAValue) -> int | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import UnitAttr
 
 from ...dialects import kernel
 from ...dialects.array.core import bit_width
 from ...dialects.kernel import Space
-from .options import ASYNC_ATTRIBUTE, STAGES_ATTRIBUTE, integer
 from .rows import contiguous_axis
 
 
@@ -21,13 +19,12 @@ def fetch_vectors(parallel: kernel.ParallelOp, spaces: Collection[Space] = (Spac
     for op in parallel.walk():
         if not isinstance(op, kernel.LoadOp) or not _is_vector(op, spaces):
             continue
-        op.attributes[ASYNC_ATTRIBUTE] = UnitAttr()
+        op.is_async = UnitAttr()
         loop, tile = op.parent_op(), op.target.owner
-        stages = integer(loop, STAGES_ATTRIBUTE) if isinstance(loop, kernel.ForOp) else None
-        if stages is None or not isinstance(tile, Operation) or not isinstance(loop, kernel.ForOp):
+        if not isinstance(loop, kernel.ForOp) or not isinstance(tile, kernel.TileOp) or loop.stages is None:
             continue
         if {*kernel.readers(op.target), *kernel.writers(op.target)} <= set(loop.walk()):
-            tile.attributes[STAGES_ATTRIBUTE] = IntegerAttr(stages, i64)
+            tile.stages = loop.stages
 
 
 def _is_vector(op: kernel.LoadOp, spaces: Collection[Space]) -> bool:

@@ -17,25 +17,22 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects import block, kernel
 from ...dialects.array.core import bit_width
-from ...dialects.kernel import Lanes, Output, Space
-from .general import set_space, stage_bytes
-from .lifetimes import Lifetime, arrange, lifetimes
-from .options import (
-    ASYNC_ATTRIBUTE,
-    OFFSET_ATTRIBUTE,
-    STAGES_ATTRIBUTE,
-    SWIZZLED_ATTRIBUTE,
-    THREADS_ATTRIBUTE,
-    WARPS_ATTRIBUTE,
-    integer,
+from ...dialects.kernel import Lanes, Space
+from ...dialects.kernel.placement import SWIZZLE_ALIGNMENT, WARP
+from ...dialects.kernel.tile_layouts import (
+    exchange_bytes,
+    is_right_operand,
+    length_of,
     padded,
+    stage_bytes,
+    swizzled_bytes,
 )
+from .general import set_space
+from .lifetimes import Lifetime, arrange, lifetimes
 from .reload import load_again
-from .right_operands import is_right_operand
-from .rows import RowPlan, contiguous_axis, length_of, row_plan
+from .rows import RowPlan, contiguous_axis, row_plan
 from .vectors import fetch_vectors
 
-ALIGNMENT = 128
 STAGES = 2
 MOST_ROWS = 256
 MOST_WARPS = 8
@@ -84,8 +81,8 @@ def place_by_warps(
     fetch_vectors(parallel, (Space.Scratch, Space.Shared))
     if assign_offsets(parallel, dims, warps) > max(shared_memory, LARGEST_SHARED):
         return False
-    parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(32 * warps, i64)
-    parallel.attributes[WARPS_ATTRIBUTE] = IntegerAttr(warps, i64)
+    parallel.threads = IntegerAttr(WARP * warps, i64)
+    parallel.warps = IntegerAttr(warps, i64)
     return True
 
 
@@ -187,14 +184,13 @@ class StagedOperands:
                 tile.result.name_hint = cursor.name_hint
                 self.parallel.body.block.insert_op_before(tile, first)
                 load = kernel.LoadOp(tile.result, cursor)
-            load.attributes[ASYNC_ATTRIBUTE] = UnitAttr()
+            load.is_async = UnitAttr()
             load.location = owner.location
-            tile.attributes[SWIZZLED_ATTRIBUTE] = UnitAttr()
+            tile.swizzled = UnitAttr()
             stages = self.stages(cursor)
             loop = owner.parent_op()
             if stages > 1 and isinstance(loop, kernel.ForOp):
-                tile.attributes[STAGES_ATTRIBUTE] = IntegerAttr(stages, i64)
-                loop.attributes[STAGES_ATTRIBUTE] = IntegerAttr(stages, i64)
+                tile.stages = loop.stages = IntegerAttr(stages, i64)
             parent = owner.parent
             assert isinstance(parent, Block)
             parent.insert_op_after(load, owner)
@@ -240,32 +236,6 @@ def _is_alone_in_sweeps(tile: SSAValue) -> bool:
     return all(isinstance(value.type, kernel.TileType) and len(value.type.dims) < 2 for value in blocks)
 
 
-def fragment_rows(length: int, warps: int) -> int:
-    """The rows of tiles in registers along a dim whose blocks are that long: 16 or more for each warp."""
-    return max(padded(length), 16 * warps)
-
-
-def swizzled_shape(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int) -> tuple[int, int]:
-    """The extents of a swizzled tile: of its rows of lanes, and of the lanes. What warps read or write their
-    own rows of has as many as all warps together.
-    """
-    type = tile.type
-    assert isinstance(type, kernel.TileType)
-    rows, columns = (length_of(dims, name) or 0 for name in type.dims)
-    if is_right_operand(tile):
-        outer, lane = (columns, rows) if type.rows_in_lanes else (rows, columns)
-        is_put = any(isinstance(op, kernel.MoveOp) for op in kernel.writers(tile))
-        return fragment_rows(outer, warps) if is_put else padded(outer), padded(lane)
-    height, width = fragment_rows(rows, warps), padded(columns)
-    return (width, height) if type.rows_in_lanes else (height, width)
-
-
-def swizzled_bytes(tile: SSAValue, dims: dict[str, block.DimAttr], warps: int, width: int) -> int:
-    """The bytes of one stage of a swizzled tile of elements of so many bytes."""
-    rows, columns = swizzled_shape(tile, dims, warps)
-    return rows * columns * width
-
-
 def _writes(loop: kernel.ForOp, array: SSAValue) -> bool:
     """Whether a loop writes to an array, so that its blocks cannot be fetched ahead."""
     return any(
@@ -292,7 +262,7 @@ def assign_offsets(
     for op in number:
         if isinstance(op, kernel.StoreOp) and _goes_through_shared(op):
             sizes[op], lives[op] = swizzled_bytes(op.source, dims, warps, 2), (number[op], number[op])
-        if isinstance(op, kernel.SweepOp) and columns > 1 and reduces_fragments(op):
+        if isinstance(op, kernel.SweepOp) and columns > 1 and op.reduces_fragments:
             sizes[op], lives[op] = exchange_bytes(op, dims, warps, columns), (number[op], number[op])
         if not isinstance(op, kernel.TileOp) or op.result not in lives:
             continue
@@ -301,36 +271,21 @@ def assign_offsets(
         if type.space.data is Space.Register:
             continue
         lives[op] = lives[op.result]
-        if (stages := integer(op, STAGES_ATTRIBUTE)) is not None:
+        stages = 1 if op.stages is None else op.stages.value.data
+        if op.stages is not None:
             loop = _loop_that_fetches(op.result)
             lives[op] = number[loop], max(number[inner] for inner in loop.walk())
-        if SWIZZLED_ATTRIBUTE in op.attributes:
+        if op.swizzled is not None:
             width = bit_width(type.element_type) // 8
-            sizes[op] = swizzled_bytes(op.result, dims, warps, width) * (stages or 1)
+            sizes[op] = swizzled_bytes(op.result, dims, warps, width) * stages
         else:
-            sizes[op] = stage_bytes(op.result, dims) * (stages or 1)
+            sizes[op] = stage_bytes(op.result, dims) * stages
             set_space(op.result, Space.Shared)
-    offsets, total = arrange(sizes, lives, ALIGNMENT)
+    offsets, total = arrange(sizes, lives, SWIZZLE_ALIGNMENT)
     for op, offset in offsets.items():
-        assert isinstance(op, Operation)
-        op.attributes[OFFSET_ATTRIBUTE] = IntegerAttr(offset, i64)
+        assert isinstance(op, kernel.TileOp | kernel.StoreOp | kernel.SweepOp)
+        op.offset = IntegerAttr(offset, i64)
     return total
-
-
-def reduces_fragments(op: kernel.SweepOp) -> bool:
-    """Whether a sweep reduces rows of tiles in registers."""
-    return any(kind is not Output.Each for kind in op.output_kinds) and any(
-        isinstance(value.type, kernel.TileType)
-        and value.type.space.data is Space.Register
-        and len(value.type.dims) == 2
-        for value in op.operands
-    )
-
-
-def exchange_bytes(op: kernel.SweepOp, dims: dict[str, block.DimAttr], warps: int, columns: int) -> int:
-    """The bytes by which warps in `columns` columns exchange what they reduce of their rows."""
-    reductions = sum(kind is not Output.Each for kind in op.output_kinds)
-    return 4 * reductions * columns * fragment_rows(length_of(dims, op.dims[0]) or 0, warps)
 
 
 def _loop_that_fetches(tile: SSAValue) -> kernel.ForOp:

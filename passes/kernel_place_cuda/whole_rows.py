@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import block, kernel
 from ...dialects.kernel import Output, Space
+from ...dialects.kernel.tile_layouts import length_of
 from .general import set_space
-from .options import GROUP_ATTRIBUTE, OFFSET_ATTRIBUTE, THREADS_ATTRIBUTE
-from .rows import HELD_TYPES, length_of
+from .rows import HELD_TYPES
 
 GROUPS = (32, 128, 256)
 """Threads that may hold a row together."""
@@ -45,9 +45,9 @@ def place_whole_rows(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]
         return False
     for op in tiles:
         set_space(op.result, Space.Register)
-        op.attributes.pop(OFFSET_ATTRIBUTE, None)
-    parallel.attributes[THREADS_ATTRIBUTE] = IntegerAttr(max(group, THREADS), i64)
-    parallel.attributes[GROUP_ATTRIBUTE] = IntegerAttr(group, i64)
+        op.offset = None
+    parallel.threads = IntegerAttr(max(group, THREADS), i64)
+    parallel.group = IntegerAttr(group, i64)
     return True
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from bb.dialects import block, kernel
+from bb.dialects.kernel.placement import WARPS_ATTRIBUTE
 from bb.lowering.programs import parse
 from bb.passes.kernel_moves import moves_of_kernel
-from bb.passes.kernel_place_cuda.options import WARPS_ATTRIBUTE
 from bb.runtime.api import random_inputs
 from bb.runtime.cuda_emulator import WIDTHS, LaunchReport
 from bb.runtime.executable import Executable, compile_program

@@ -1,0 +1,240 @@
+"""Where the tiles of a kernel live on a GPU, and which threads compute what: attributes of operations.
+
+`kernel-place-cuda` writes them, and the emitter of CUDA reads them. Operations declare those that they may
+have; their types and sizes are constraints here, and what they say about each other the `verify_` functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from typing_extensions import TypeVar
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, UnitAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from ..block.dims import require_declared
+from .accessors import tile_type
+from .effects import writers
+from .types import Space, TileType
+
+THREADS_ATTRIBUTE = "threads"
+"""Of `kernel.parallel`: how many threads of a block do an iteration together."""
+WARPS_ATTRIBUTE = "warps"
+"""Of `kernel.parallel`: how many warps share out the rows of tiles in registers; or, of warps in a grid, how
+many share out the rows, and how many the columns.
+"""
+GROUP_ATTRIBUTE = "group"
+"""Of `kernel.parallel`: how many threads hold a row of its tiles together."""
+OFFSET_ATTRIBUTE = "offset"
+"""The byte of shared memory where it begins: of `kernel.tile`, the tile; of `kernel.store`, the tile that a
+block in registers goes through; of `kernel.sweep`, the numbers by which warps exchange what they reduce.
+"""
+STAGES_ATTRIBUTE = "stages"
+"""Of `kernel.for`: how many iterations' blocks are in shared memory or in flight. Of `kernel.tile`: how many
+blocks it has room for.
+"""
+SWIZZLED_ATTRIBUTE = "swizzled"
+"""Of `kernel.tile` in shared memory: 16-byte pieces of its rows lie in another order in each row, so that
+fragments are read without bank conflicts. Rows are a power of two long, and what is missing is zero.
+"""
+ASYNC_ATTRIBUTE = "async"
+"""Of `kernel.load`: the block is fetched asynchronously, ahead of the iteration that it is for."""
+
+WARP = 32
+"""Threads of a warp."""
+MOST_THREADS = 1024
+"""Threads of a block, at most."""
+FEWEST_STAGES = 2
+"""Of a loop that fetches ahead: one block is computed with while the next one is fetched."""
+ACCESS_ALIGNMENT = 16
+"""Bytes: the widest access to shared memory, which every place there is aligned to."""
+SWIZZLE_ALIGNMENT = 128
+"""Bytes that a swizzle permutes among themselves, which swizzled tiles are aligned to."""
+
+
+@dataclass(frozen=True)
+class NumberConstraint(AttrConstraint[IntegerAttr[IntegerType]]):
+    """An attribute that is an i64 of at least `least`, at most `most`, and a multiple of `step`."""
+
+    name: str
+    least: int = 1
+    most: int | None = None
+    step: int = 1
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        number = attr.value.data if isa(attr, IntegerAttr[IntegerType]) and attr.type == i64 else None
+        fits = (
+            number is not None
+            and number >= self.least
+            and (self.most is None or number <= self.most)
+            and number % self.step == 0
+        )
+        if not fits:
+            raise VerifyException(f"expected `{self.name}` to be an i64 {self._range}, got {attr}")
+
+    @property
+    def _range(self) -> str:
+        limits = f"of {self.least} or more" if self.most is None else f"from {self.least} to {self.most}"
+        return limits if self.step == 1 else f"{limits}, a multiple of {self.step}"
+
+    def mapping_type_vars(
+        self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]
+    ) -> NumberConstraint:
+        return self
+
+
+@dataclass(frozen=True)
+class WarpsConstraint(AttrConstraint[IntegerAttr[IntegerType] | ArrayAttr[IntegerAttr[IntegerType]]]):
+    """A number of warps, or warps along the rows and along the columns: positive i64."""
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        counts = attr.data if isa(attr, ArrayAttr[Attribute]) and len(attr) == 2 else (attr,)
+        if not all(NumberConstraint(WARPS_ATTRIBUTE).verifies(count) for count in counts):
+            raise VerifyException(
+                f"expected `{WARPS_ATTRIBUTE}` to be a positive i64, or two, for rows and columns, got {attr}"
+            )
+
+    def mapping_type_vars(
+        self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]
+    ) -> WarpsConstraint:
+        return self
+
+
+@dataclass(frozen=True)
+class FlagConstraint(AttrConstraint[UnitAttr]):
+    """An attribute that is there or not, and has no value."""
+
+    name: str
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        if not isinstance(attr, UnitAttr):
+            raise VerifyException(f"expected `{self.name}` to have no value, got {attr}")
+
+    def mapping_type_vars(
+        self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]
+    ) -> FlagConstraint:
+        return self
+
+
+THREADS = NumberConstraint(THREADS_ATTRIBUTE, least=WARP, most=MOST_THREADS, step=WARP)
+WARPS = WarpsConstraint()
+GROUP = NumberConstraint(GROUP_ATTRIBUTE)
+OFFSET = NumberConstraint(OFFSET_ATTRIBUTE, least=0, step=ACCESS_ALIGNMENT)
+STAGES = NumberConstraint(STAGES_ATTRIBUTE, least=FEWEST_STAGES)
+SWIZZLED = FlagConstraint(SWIZZLED_ATTRIBUTE)
+ASYNC = FlagConstraint(ASYNC_ATTRIBUTE)
+
+
+def is_placed(parallel: Operation) -> bool:
+    """True if the tiles of a parallel loop have their places on a GPU."""
+    return THREADS_ATTRIBUTE in parallel.attributes
+
+
+def integer(op: Operation, name: str) -> int | None:
+    """The number that an attribute holds; None if there is none."""
+    value = op.attributes.get(name)
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def warp_grid(parallel: Operation) -> tuple[int, int] | None:
+    """How many warps share out the rows of tiles in registers, and how many the columns; None without such
+    tiles.
+    """
+    value = parallel.attributes.get(WARPS_ATTRIBUTE)
+    if isinstance(value, IntegerAttr):
+        return value.value.data, 1
+    if isa(value, ArrayAttr[IntegerAttr]) and len(value) == 2:
+        return value.data[0].value.data, value.data[1].value.data
+    return None
+
+
+def warps_attr(rows: int, columns: int) -> IntegerAttr[IntegerType] | ArrayAttr[IntegerAttr[IntegerType]]:
+    """The attribute of so many warps: a number where none shares out columns."""
+    numbers = [IntegerAttr(each, i64) for each in (rows, columns)]
+    return numbers[0] if columns == 1 else ArrayAttr(numbers)
+
+
+def verify_parallel(op: Operation) -> None:
+    """Raise VerifyException unless the threads of a parallel loop are those of its warps or groups."""
+    threads, group, warps = integer(op, THREADS_ATTRIBUTE), integer(op, GROUP_ATTRIBUTE), warp_grid(op)
+    if threads is None:
+        if group is not None or warps is not None:
+            word = GROUP_ATTRIBUTE if warps is None else WARPS_ATTRIBUTE
+            raise VerifyException(f"{op.name}: has `{word}`, but no `threads`")
+        return
+    if group is not None and warps is not None:
+        raise VerifyException(f"{op.name}: expected `warps` or `group`, got both")
+    if warps is not None and prod(warps) * WARP != threads:
+        raise VerifyException(
+            f"{op.name}: {prod(warps)} warps have {prod(warps) * WARP} threads, but `threads` is {threads}"
+        )
+    if group is not None and group not in (WARP, threads):
+        raise VerifyException(
+            f"{op.name}: a `group` is a warp, {WARP} threads, or all {threads} of the block, got {group}"
+        )
+
+
+def verify_loop(op: Operation, parallel: Operation | None) -> None:
+    """Raise VerifyException if a loop fetches ahead in a parallel loop that is not one of warps."""
+    if STAGES_ATTRIBUTE in op.attributes and parallel is not None and warp_grid(parallel) is None:
+        raise VerifyException(f"{op.name}: `stages` needs a {parallel.name} with `warps` around")
+
+
+def verify_tile(op: Operation, tile: SSAValue) -> None:
+    """Raise VerifyException unless a tile is such that it can lie where its attributes say."""
+    type = tile_type(tile)
+    for word in (OFFSET_ATTRIBUTE, STAGES_ATTRIBUTE, SWIZZLED_ATTRIBUTE):
+        if word in op.attributes and type.space.data is not Space.Shared:
+            raise VerifyException(f"{op.name}: `{word}` needs a tile in shared memory, got {type}")
+    if SWIZZLED_ATTRIBUTE in op.attributes:
+        _verify_swizzled(op, type)
+    if STAGES_ATTRIBUTE in op.attributes:
+        loads = sum(ASYNC_ATTRIBUTE in writer.attributes for writer in writers(tile))
+        if loads != 1:
+            raise VerifyException(f"{op.name}: `stages` needs one load that is `async`, got {loads}")
+
+
+def _verify_swizzled(op: Operation, type: TileType) -> None:
+    if len(type.dims) != 2:
+        raise VerifyException(f"{op.name}: only a block can be `swizzled`, got {type}")
+    for name, dim in require_declared(op, type.dims).items():
+        if name in type.dims and dim.block_size is None and dim.static_extent is None:
+            raise VerifyException(f"{op.name}: `swizzled` needs blocks of known size, but {name} has none")
+    offset = integer(op, OFFSET_ATTRIBUTE) or 0
+    if offset % SWIZZLE_ALIGNMENT:
+        raise VerifyException(
+            f"{op.name}: a `swizzled` tile is aligned to {SWIZZLE_ALIGNMENT} bytes, got the offset {offset}"
+        )
+
+
+def verify_load(op: Operation, tile: SSAValue) -> None:
+    """Raise VerifyException unless an asynchronous load fills shared memory, as many iterations ahead as its
+    loop.
+    """
+    if ASYNC_ATTRIBUTE not in op.attributes:
+        return
+    type = tile_type(tile)
+    if type.space.data is not Space.Shared:
+        raise VerifyException(f"{op.name}: `async` needs a tile in shared memory, got {type}")
+    room, loop = tile.owner, op.parent_op()
+    stages = integer(room, STAGES_ATTRIBUTE) if isinstance(room, Operation) else None
+    if stages is None or loop is None:
+        return
+    ahead = integer(loop, STAGES_ATTRIBUTE)
+    if ahead != stages:
+        got = "has none" if ahead is None else f"has {ahead}"
+        raise VerifyException(
+            f"{op.name}: the tile has {stages} stages, but the loop around the load, {loop.name}, {got}"
+        )
+
+
+def verify_store(op: Operation, tile: SSAValue) -> None:
+    """Raise VerifyException if anything but a block in registers is stored by way of shared memory."""
+    type = tile_type(tile)
+    if OFFSET_ATTRIBUTE in op.attributes and (type.space.data is not Space.Register or len(type.dims) != 2):
+        raise VerifyException(f"{op.name}: `offset` needs a block in registers, got {type}")
