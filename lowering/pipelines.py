@@ -46,7 +46,7 @@ _BUILT_IN = {
     "block-mask-remainders": "bb.passes.block_mask_remainders:BlockMaskRemaindersPass",
     "block-stabilize": "bb.passes.block_stabilize:BlockStabilizePass",
     "block-select": "bb.passes.block_select:BlockSelectPass",
-    "block-shapes": "bb.passes.block_shapes:BlockShapesPass",
+    "block-shapes": "bb.passes.block.shapes:BlockShapesPass",
     "block-to-kernel": "bb.lowering.block_to_kernel:BlockToKernelPass",
     "block-traffic": "bb.passes.block_traffic:BlockTrafficPass",
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
