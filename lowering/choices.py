@@ -62,7 +62,7 @@ class Choice:
         passes = PassPipeline(PIPELINES[target]).passes
         if self.is_default:
             return passes
-        from ..passes.block_shapes import BlockShapesPass
+        from ..passes.block.shapes import BlockShapesPass
         from ..passes.fuse import BlockFusePass
 
         before, rest = split_after(passes, TO_BLOCKS)

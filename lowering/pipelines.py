@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -32,190 +33,44 @@ __all__ = [
 ]
 
 
-def _array_decompose() -> type[ModulePass]:
-    from ..passes.array_decompose import ArrayDecomposePass
-
-    return ArrayDecomposePass
-
-
-def _array_inline_indices() -> type[ModulePass]:
-    from ..passes.array_inline_indices import ArrayInlineIndicesPass
-
-    return ArrayInlineIndicesPass
-
-
-def _array_simplify_views() -> type[ModulePass]:
-    from ..passes.array_simplify_views import ArraySimplifyViewsPass
-
-    return ArraySimplifyViewsPass
-
-
-def _array_to_block() -> type[ModulePass]:
-    from .array_to_block import ArrayToBlockPass
-
-    return ArrayToBlockPass
-
-
-def _block_apply() -> type[ModulePass]:
-    from ..passes.block_apply import BlockApplyPass
-
-    return BlockApplyPass
-
-
-def _block_cost() -> type[ModulePass]:
-    from ..passes.block_cost import BlockCostPass
-
-    return BlockCostPass
-
-
-def _block_distribute() -> type[ModulePass]:
-    from ..passes.block_distribute import BlockDistributePass
-
-    return BlockDistributePass
-
-
-def _block_fuse() -> type[ModulePass]:
-    from ..passes.fuse import BlockFusePass
-
-    return BlockFusePass
-
-
-def _block_fuse_elementwise() -> type[ModulePass]:
-    from ..passes.block_fuse_elementwise import BlockFuseElementwisePass
-
-    return BlockFuseElementwisePass
-
-
-def _block_mask_remainders() -> type[ModulePass]:
-    from ..passes.block_mask_remainders import BlockMaskRemaindersPass
-
-    return BlockMaskRemaindersPass
-
-
-def _block_stabilize() -> type[ModulePass]:
-    from ..passes.block_stabilize import BlockStabilizePass
-
-    return BlockStabilizePass
-
-
-def _block_select() -> type[ModulePass]:
-    from ..passes.block_select import BlockSelectPass
-
-    return BlockSelectPass
-
-
-def _block_shapes() -> type[ModulePass]:
-    from ..passes.block_shapes import BlockShapesPass
-
-    return BlockShapesPass
-
-
-def _block_to_kernel() -> type[ModulePass]:
-    from .block_to_kernel import BlockToKernelPass
-
-    return BlockToKernelPass
-
-
-def _block_traffic() -> type[ModulePass]:
-    from ..passes.block_traffic import BlockTrafficPass
-
-    return BlockTrafficPass
-
-
-def _canonicalize() -> type[ModulePass]:
-    from xdsl.transforms.canonicalize import CanonicalizePass
-
-    return CanonicalizePass
-
-
-def _cse() -> type[ModulePass]:
-    from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
-
-    return CommonSubexpressionElimination
-
-
-def _dce() -> type[ModulePass]:
-    from xdsl.transforms.dead_code_elimination import DeadCodeElimination
-
-    return DeadCodeElimination
-
-
-def _kernel_fuse_sweeps() -> type[ModulePass]:
-    from ..passes.kernel_fuse_sweeps import KernelFuseSweepsPass
-
-    return KernelFuseSweepsPass
-
-
-def _kernel_scale_operands() -> type[ModulePass]:
-    from ..passes.kernel_scale_operands import KernelScaleOperandsPass
-
-    return KernelScaleOperandsPass
-
-
-def _kernel_traffic() -> type[ModulePass]:
-    from ..passes.kernel_traffic import KernelTrafficPass
-
-    return KernelTrafficPass
-
-
-def _kernel_hoist() -> type[ModulePass]:
-    from ..passes.kernel_hoist import KernelHoistPass
-
-    return KernelHoistPass
-
-
-def _kernel_pack_constants() -> type[ModulePass]:
-    from ..passes.kernel_pack_constants import KernelPackConstantsPass
-
-    return KernelPackConstantsPass
-
-
-def _kernel_in_place() -> type[ModulePass]:
-    from ..passes.kernel_in_place import KernelInPlacePass
-
-    return KernelInPlacePass
-
-
-def _kernel_split_loops() -> type[ModulePass]:
-    from ..passes.kernel_split_loops import KernelSplitLoopsPass
-
-    return KernelSplitLoopsPass
-
-
-def _kernel_place_cuda() -> type[ModulePass]:
-    from ..passes.kernel_place_cuda import KernelPlaceCudaPass
-
-    return KernelPlaceCudaPass
-
-
-ALL_PASSES: dict[str, PassFactory] = {
-    "array-decompose": _array_decompose,
-    "array-inline-indices": _array_inline_indices,
-    "array-simplify-views": _array_simplify_views,
-    "array-to-block": _array_to_block,
-    "block-apply": _block_apply,
-    "block-cost": _block_cost,
-    "block-distribute": _block_distribute,
-    "block-fuse": _block_fuse,
-    "block-fuse-elementwise": _block_fuse_elementwise,
-    "block-mask-remainders": _block_mask_remainders,
-    "block-stabilize": _block_stabilize,
-    "block-select": _block_select,
-    "block-shapes": _block_shapes,
-    "block-to-kernel": _block_to_kernel,
-    "block-traffic": _block_traffic,
-    "canonicalize": _canonicalize,
-    "cse": _cse,
-    "dce": _dce,
-    "kernel-fuse-sweeps": _kernel_fuse_sweeps,
-    "kernel-hoist": _kernel_hoist,
-    "kernel-scale-operands": _kernel_scale_operands,
-    "kernel-pack-constants": _kernel_pack_constants,
-    "kernel-in-place": _kernel_in_place,
-    "kernel-place-cuda": _kernel_place_cuda,
-    "kernel-traffic": _kernel_traffic,
-    "kernel-split-loops": _kernel_split_loops,
+_BUILT_IN = {
+    "array-decompose": "bb.passes.array_decompose:ArrayDecomposePass",
+    "array-inline-indices": "bb.passes.array_inline_indices:ArrayInlineIndicesPass",
+    "array-simplify-views": "bb.passes.array_simplify_views:ArraySimplifyViewsPass",
+    "array-to-block": "bb.lowering.array_to_block:ArrayToBlockPass",
+    "block-apply": "bb.passes.block_apply:BlockApplyPass",
+    "block-cost": "bb.passes.block_cost:BlockCostPass",
+    "block-distribute": "bb.passes.block_distribute:BlockDistributePass",
+    "block-fuse": "bb.passes.fuse:BlockFusePass",
+    "block-fuse-elementwise": "bb.passes.block_fuse_elementwise:BlockFuseElementwisePass",
+    "block-mask-remainders": "bb.passes.block_mask_remainders:BlockMaskRemaindersPass",
+    "block-stabilize": "bb.passes.block_stabilize:BlockStabilizePass",
+    "block-select": "bb.passes.block_select:BlockSelectPass",
+    "block-shapes": "bb.passes.block.shapes:BlockShapesPass",
+    "block-to-kernel": "bb.lowering.block_to_kernel:BlockToKernelPass",
+    "block-traffic": "bb.passes.block_traffic:BlockTrafficPass",
+    "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
+    "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
+    "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
+    "kernel-fuse-sweeps": "bb.passes.kernel_fuse_sweeps:KernelFuseSweepsPass",
+    "kernel-hoist": "bb.passes.kernel_hoist:KernelHoistPass",
+    "kernel-scale-operands": "bb.passes.kernel_scale_operands:KernelScaleOperandsPass",
+    "kernel-pack-constants": "bb.passes.kernel_pack_constants:KernelPackConstantsPass",
+    "kernel-in-place": "bb.passes.kernel_in_place:KernelInPlacePass",
+    "kernel-place-cuda": "bb.passes.kernel_place_cuda:KernelPlaceCudaPass",
+    "kernel-traffic": "bb.passes.kernel_traffic:KernelTrafficPass",
+    "kernel-split-loops": "bb.passes.kernel_split_loops:KernelSplitLoopsPass",
 }
+"""The module and the class of each pass. A new pass is one row."""
+
+
+def _built_in(path: str) -> PassFactory:
+    """Return a factory that imports a pass from `module:Class` when it is called."""
+    module, _, name = path.partition(":")
+    return lambda: getattr(import_module(module), name)
+
+
+ALL_PASSES: dict[str, PassFactory] = {name: _built_in(path) for name, path in _BUILT_IN.items()}
 """Every known pass; a factory imports its pass's module when called."""
 
 PIPELINES: dict[str, str] = {

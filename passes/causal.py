@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import SSAValue
 
 from ..dialects import block
-from .rules.items import constant_of
+from .items import constant_of
 
 _SIDES = {"sle": (1, 0), "slt": (1, -1), "sge": (-1, 0), "sgt": (-1, -1)}
 """Predicates on a, b as b - a >= 0 (or a - b >= 0: -1), and what a strict one takes off."""

@@ -18,15 +18,12 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from ..dialects import block
 from .facts import Facts
 from .normalize import Normalizer
-from .rules.extend_map import ExtendMap
-from .rules.extension import Extension
 from .rules.law import Auditor, Observer
-from .rules.slice_extend import SliceExtend
-from .rules.split_map import SplitMap
+from .rules.table import extensions
 from .structural_keys import Interner, program_key
 from .traffic import modelled_traffic
 
-EXTENSIONS: tuple[type[Extension[object]], ...] = (ExtendMap, SliceExtend, SplitMap)  # pyright: ignore[reportAssignmentType]
+EXTENSIONS = extensions()
 
 Cost = tuple[int, int]
 """Modelled bytes moved and operations computed, to compare snapshots by."""

@@ -21,7 +21,7 @@ from xdsl.rewriter import InsertPoint
 
 from ..dialects import kernel
 from ..dialects.scalar_builder import ScalarBuilder
-from .rules.items import constant_of
+from .items import constant_of
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ..dialects import block
+from .items import scale_of, shift_of, through_cast
 from .rules.inline_whole_dim import iterated_dims
-from .rules.interchange_maps import transposed_view
-from .rules.items import scale_of, shift_of, through_cast
 from .rules.law import AnyLaw, Check
+from .rules.shared.transposed_views import transposed_view
 
 Measure = tuple[tuple[int, ...], int, int, int, int, int, int]
 

@@ -32,8 +32,8 @@ from .rules.fuse_consecutive_maps import FuseConsecutiveMaps
 from .rules.fuse_sibling_maps import FuseSiblingMaps
 from .rules.inline_whole_dim import InlineWholeDim
 from .rules.interchange_maps import InterchangeMaps
-from .rules.law import AnyLaw, Auditor, Law, Observer
-from .rules.table import freely_ordered_laws, late_laws
+from .rules.law import AnyLaw, Auditor, Law, Observer, Phase
+from .rules.table import laws_tried_in
 
 REACH = 4
 """How many users away from a change a law may look at it; a sweep catches what lies further."""
@@ -134,14 +134,14 @@ class Normalizer:
         whether a map goes with the one before or the one behind."""
         self._auditor = auditor
         tee = _Tee(self.firings, observer, auditor)
-        laws = [law(self.facts, tee) for law in freely_ordered_laws()]
+        laws = [law(self.facts, tee) for law in laws_tried_in(Phase.FIXPOINT)]
         if random is not None:
             random.shuffle(laws)
         self._inline = InlineWholeDim(self.facts, tee)
         self._interchange = InterchangeMaps(self.facts, tee)
         self._same_view = PartitionOfAssemble()
         self._cse = Cse(self.facts, tee)
-        self._late: list[AnyLaw] = [law(self.facts, tee) for law in late_laws()]
+        self._late: list[AnyLaw] = [law(self.facts, tee) for law in laws_tried_in(Phase.LATE)]
         self._consecutive = FuseConsecutiveMaps(self.facts, tee)
         self._siblings = FuseSiblingMaps(self.facts, tee)
         for pattern in extra:
@@ -219,7 +219,7 @@ class Normalizer:
         """Apply the laws that waited, one after the other, with everything that follows nearby."""
         fired = False
         for op in list(items_and_maps(self.function)):
-            laws = [law for law in self._late if isinstance(op, law.anchors)]
+            laws = [law for law in self._late if law.looks_at(op)]
             while laws and op.parent is not None and self._try(op, laws):
                 fired = True
                 self._drain()

@@ -19,7 +19,7 @@ from xdsl.utils.hints import isa
 
 from ..dialects import block
 from .facts import kind_of
-from .rules.items import constant_of
+from .items import constant_of
 
 INFINITY = float("inf")
 """Stands for the greatest integer too; its negative for the least."""

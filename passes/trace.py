@@ -31,7 +31,7 @@ from .facts import Facts
 from .output import replace_file
 from .pseudo_code import pseudo_code
 from .rules.law import AnyLaw, Check
-from .rules.map_editing import PROLOGUE
+from .rules.shared.map_editing import PROLOGUE
 from .traffic import Traffic, contraction_flops, modelled_values, traffic_of_function
 
 Record = dict[str, object]

@@ -17,7 +17,7 @@ from ..dialects.diagnostics import did_you_mean
 from ..lowering.choices import Choice
 from ..lowering.levels import TO_BLOCKS, is_block_program, remaining_passes
 from ..lowering.pipelines import PassPipeline, split_after
-from ..passes.block_shapes import FEW_ROWS
+from ..passes.block.shapes.roles import FEW_ROWS
 from ..passes.ranges import declare_ranges
 from .inputs import arguments_of
 from .interpreter import InputError, select_function

@@ -16,7 +16,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
 from ...passes.causal import masked_later
 from ...passes.cleanup import dead_code_patterns
-from ...passes.rules.map_editing import PROLOGUE
+from ...passes.rules.shared.map_editing import PROLOGUE
 from ..precision import computes_in_double
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place, first_of

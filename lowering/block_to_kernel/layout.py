@@ -17,7 +17,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from ...dialects import block
 from ...dialects.kernel import Lanes
-from ...passes.block_shapes import FEW_ROWS
+from ...passes.block.shapes.roles import FEW_ROWS
 
 
 class Orientation(StrEnum):

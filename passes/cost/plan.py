@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import block
 from ...dialects.block import Kind
 from ..causal import Until, masked_later
-from ..rules.map_editing import PROLOGUE
+from ..rules.shared.map_editing import PROLOGUE
 from ..traffic import algebra_flops, item_bytes, scalar_flops
 
 _FUNCTIONS = {

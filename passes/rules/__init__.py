@@ -1,31 +1,18 @@
-"""Rewrite rules by name. One law a file; ``block-apply`` and the fusion driver find them here."""
+"""Rewrite rules by name: every module of this folder is a rule, and its file bears the rule's name.
+
+A new rule is a new file. `law.py` says what it must hold, `table.py` puts the laws of all files in order, and
+`shared/` holds what several of them need.
+"""
 
 from collections.abc import Callable
+from pkgutil import iter_modules
 
 from xdsl.pattern_rewriter import RewritePattern
 
 RuleFactory = Callable[[], RewritePattern]
 
-LAW_NAMES = (
-    "cse",
-    "duplicate-mapped-scale",
-    "exp-of-shift",
-    "fuse-consecutive-maps",
-    "fuse-map-reduction",
-    "fuse-sibling-maps",
-    "hoist-invariant",
-    "inline-whole-dim",
-    "interchange-maps",
-    "leave-sum",
-    "merge-scales",
-    "swap-scale-dot",
-    "swap-shift-dot",
-    "vector-algebra",
-)
-"""The laws of phase 2; each stands in the file of its name, with all its variants."""
-
-LATER_LAW_NAMES = ("extend-map", "fuse-elementwise", "split-map")
-"""The laws of phase 3, and the one that comes last."""
+NO_RULES = frozenset({"constant_prologue", "law", "table", "user_rule"})
+"""Modules beside the rules: what rules are made of, and the law that `block-fuse` alone applies."""
 
 
 def _law(name: str) -> RuleFactory:
@@ -37,8 +24,18 @@ def _law(name: str) -> RuleFactory:
     return make
 
 
-ALL_RULES: dict[str, RuleFactory] = {name: _law(name) for name in (*LAW_NAMES, *LATER_LAW_NAMES)}
+ALL_RULES: dict[str, RuleFactory] = {
+    name: _law(name)
+    for name in (
+        module.name.replace("_", "-")
+        for module in iter_modules(__path__)
+        if not module.ispkg and module.name not in NO_RULES
+    )
+}
 """Every known rule; a factory takes no argument and imports its rule's module when called."""
+
+LAW_NAMES = tuple(ALL_RULES)
+"""The rules of this folder."""
 
 
 def register_rule(name: str, factory: RuleFactory) -> RuleFactory:

@@ -13,9 +13,9 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
 from ...dialects.block import Kind
-from .extension import part_for, slice_of
-from .law import Check, Law, Placer
-from .map_editing import PROLOGUE, add_input
+from .law import Check, Law, Phase, Placer, Topic
+from .shared.extension import part_for, slice_of
+from .shared.map_editing import PROLOGUE, add_input
 
 CONSTANT = "bb.constant"
 """Attribute of a function's argument that is the same in every call: a weight."""
@@ -23,7 +23,7 @@ CONSTANT = "bb.constant"
 
 @dataclass
 class Constants:
-    """Which values of a function depend on its constant arguments alone."""
+    """The values of a function that depend on its constant arguments alone."""
 
     _known: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])
 
@@ -49,7 +49,7 @@ class Constants:
         return bool(owner.operands) and all(self(operand) for operand in owner.operands)
 
     def leaves(self, value: SSAValue) -> bool:
-        """Whether something that is no constant uses a value."""
+        """True if something that is no constant uses a value."""
         for use in value.uses:
             user = use.operation
             if isinstance(user, block.YieldOp):
@@ -133,6 +133,10 @@ def _stands_in(op: Operation, loop: Operation) -> bool:
     return False
 
 
+Maker = block.LocalOp | block.ElementwiseOp | block.LinearOp | block.MonomialOp | block.MapOp
+"""The operations whose results a prologue can make."""
+
+
 @dataclass(frozen=True)
 class _Constant:
     value: SSAValue
@@ -140,12 +144,15 @@ class _Constant:
     leaves: bool
 
 
-class ConstantPrologue(Law[_Constant]):
+class ConstantPrologue(Law[Maker, _Constant]):
     """f(w) inside a nest, w a declared constant → a nest of its own that makes the list of f(w), and loads of
     its items.
     """
 
     name = "constant-prologue"
+    phase = Phase.CLOSING
+    topic = Topic.CLOSING
+    rank = 10
     law = "What depends on declared constants alone is made once, as a list that the kernel loads."
     before = "map M { map N { dot(x, col_scale(load(w), g)) } }"
     after = "wg = map N { store(col_scale(load(w), g)) } (once); map M { map N (wg) { dot(x, load(wg)) } }"
@@ -154,15 +161,8 @@ class ConstantPrologue(Law[_Constant]):
         "constant": "the item is computed from declared constants alone (`bb.constant` on the argument)",
         "used": "something that is no constant reads the item, so that no larger constant contains it",
     }
-    anchors = (
-        block.LocalOp,
-        block.ElementwiseOp,
-        block.LinearOp,
-        block.MonomialOp,
-        block.MapOp,
-    )
 
-    def sites(self, op: Operation) -> Iterator[_Constant]:
+    def sites(self, op: Maker) -> Iterator[_Constant]:
         function = _function(op)
         if function is None or op.parent is function.body.block or function.arg_attrs is None:
             return
@@ -178,7 +178,7 @@ class ConstantPrologue(Law[_Constant]):
         )
         yield Check("used", site.leaves, "only other constants are made of the item", noteworthy=False)
 
-    def rewrite(self, op: Operation, site: _Constant, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: Maker, site: _Constant, rewriter: PatternRewriter) -> None:
         function = _function(op)
         assert function is not None
         part = _Slice(function)

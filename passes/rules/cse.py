@@ -11,7 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ..structural_keys import Interner, Keys
-from .law import Check, Law
+from .law import Check, Law, Phase, Topic
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,13 @@ class _Repeated:
     """Whether the first values are visible where the second ones are defined."""
 
 
-class Cse(Law[_Repeated]):
+class Cse(Law[FuncOp | block.MapOp, _Repeated]):
     """Matched on a function or a map, for everything inside."""
 
     name = "cse"
+    phase = Phase.OWN_STEP
+    topic = Topic.REUSE
+    rank = 140
     law = (
         "A value that is computed a second time, in an operator or as a result of another map over the same "
         "lists, is the first one."
@@ -35,15 +38,14 @@ class Cse(Law[_Repeated]):
     after = "s, used for both"
     traffic = "the loads of what is not repeated"
     side_conditions = {"visible": "the first value is visible where the second is computed"}
-    anchors = (FuncOp, block.MapOp)
 
-    def sites(self, op: Operation) -> Iterator[_Repeated]:
+    def sites(self, op: FuncOp | block.MapOp) -> Iterator[_Repeated]:
         yield from _repeated(op)
 
     def checks(self, site: _Repeated) -> Iterator[Check]:
         yield Check("visible", site.visible, "the first value stands inside another map", noteworthy=False)
 
-    def rewrite(self, op: Operation, site: _Repeated, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: FuncOp | block.MapOp, site: _Repeated, rewriter: PatternRewriter) -> None:
         for duplicate, first in site.pairs:
             rewriter.replace_all_uses_with(duplicate, first)
 

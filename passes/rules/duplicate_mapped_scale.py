@@ -11,9 +11,9 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...dialects import block
 from ...dialects.block import Kind
 from ..facts import is_invariant
-from .items import Scale, Shift
-from .law import Check, Law, Placer
-from .map_editing import add_input, add_results, insert_before_yield
+from ..items import Scale, Shift
+from .law import Check, Law, Placer, Topic
+from .shared.map_editing import add_input, add_results, insert_before_yield
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,12 @@ def _maps(use: Use) -> bool:
     return isinstance(use.operation, block.MapOp)
 
 
-class DuplicateMappedScale(Law[_ScaledList]):
+class DuplicateMappedScale(Law[block.MapOp, _ScaledList]):
     """y = stack row_scale(p, c), c invariant: consumers map p and scale it themselves."""
 
     name = "duplicate-mapped-scale"
+    topic = Topic.SCALES
+    rank = 120
     law = "Consumers of a list that one vector scales take the unscaled list and scale its elements."
     before = "y = map N { store(row_scale(p, c)) }; map N (y) { f(load(y)) }"
     after = "y = map N { store(p) }; map N (y) { f(row_scale(load(y), c)) }"
@@ -76,10 +78,8 @@ class DuplicateMappedScale(Law[_ScaledList]):
         "invariant": "the vector is the same in every iteration of the producer",
         "mapped": "every use of the list is a mapped argument, or the unscaled list exists already",
     }
-    anchors = (block.MapOp,)
 
-    def sites(self, op: Operation) -> Iterator[_ScaledList]:
-        assert isinstance(op, block.MapOp)
+    def sites(self, op: block.MapOp) -> Iterator[_ScaledList]:
         for index, (value, kind) in enumerate(zip(op.yield_op.arguments, op.result_kinds, strict=True)):
             store = value.owner
             if (
@@ -104,7 +104,7 @@ class DuplicateMappedScale(Law[_ScaledList]):
         mapped = not site.has_other_uses() or site.plain_list is not None
         yield Check("mapped", mapped, "the list is also used other than by a map over its dim")
 
-    def rewrite(self, op: Operation, site: _ScaledList, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _ScaledList, rewriter: PatternRewriter) -> None:
         consumers, plain, vector = site.consumers(), site.plain_list, site.scale.vector
         if plain is None:
             stored = insert_before_yield(site.map, block.StoreOp(site.scale.block), rewriter)

@@ -1,126 +1,35 @@
-"""A map is evaluated anew in every iteration of a map that needs all of its result."""
+"""A map, or a part of it, is evaluated again in every iteration of a map that needs what it makes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
 from ...dialects.block import Kind
-from ..facts import Facts
-from .extension import Extension, contains_contraction, insert_first, replace_inside
 from .law import Check
-from .map_editing import add_results
-
-
-@dataclass(frozen=True)
-class Extending:
-    """A map, the map that captures what it makes, the cone of all operations between them, and where the cone
-    is to go.
-
-    The target is the consumer, or the map inside it in whose body a map over the producer's dim takes the
-    result up.
-    """
-
-    producer: block.MapOp
-    consumer: block.MapOp
-    cone: tuple[Operation, ...]
-    target: block.MapOp
-
-    @property
-    def results(self) -> list[SSAValue]:
-        return [value for op in self.cone for value in op.results]
-
-    @property
-    def path(self) -> list[block.MapOp]:
-        """The maps from the consumer down to the target."""
-        found: list[block.MapOp] = []
-        scope: Operation | None = self.target
-        while isinstance(scope, block.MapOp):
-            found.insert(0, scope)
-            if scope is self.consumer:
-                break
-            scope = scope.parent_op()
-        return found
-
-    def outside_uses(self, value: SSAValue) -> list[Use]:
-        """The uses of a value that are neither in the cone nor in the target, nor an argument of the
-        consumer.
-        """
-        return [
-            use
-            for use in value.uses
-            if use.operation is not self.consumer
-            and not is_within(use.operation, (*self.cone, self.target), but=self.target)
-        ]
-
-    def outside_users(self, value: SSAValue) -> list[Operation]:
-        """The operations of the producer's block that hold such uses."""
-        found: dict[Operation, None] = {}
-        for use in self.outside_uses(value):
-            op: Operation | None = use.operation
-            while op is not None and op.parent is not self.producer.parent:
-                op = op.parent_op()
-            if op is not None:
-                found[op] = None
-        return list(found)
-
-
-def is_within(op: Operation | None, scopes: tuple[Operation, ...], but: Operation | None = None) -> bool:
-    """Whether an operation is one of `scopes` (other than `but`), or stands inside one."""
-    if op is but and but is not None:
-        return False
-    while op is not None:
-        if op in scopes:
-            return True
-        op = op.parent_op()
-    return False
-
-
-def cone_between(producer: Operation, consumer: Operation, facts: Facts) -> tuple[Operation, ...]:
-    """The producer and every operation that needs it and that the consumer needs, in order."""
-    cone = [producer]
-    members = {producer}
-    for op in facts.between(producer, consumer):
-        if any(value.owner in members for value in facts.used(op)):
-            cone.append(op)
-            members.add(op)
-    return tuple(cone)
-
-
-def targets(producer: block.MapOp, consumer: block.MapOp) -> list[block.MapOp]:
-    """The maps, from the consumer inwards, in whose body something could take up what the producer makes.
-
-    That is a map over the producer's dim that reads a list of the producer's, or a list that the producer
-    reads, or a reduction of a list of the producer's.
-    """
-    made = set(producer.results)
-    shared = made.union(producer.inputs)
-    found: dict[block.MapOp, None] = {}
-    for inner in consumer.walk():
-        scope = inner.parent_op()
-        if not isinstance(scope, block.MapOp) or inner is consumer:
-            continue
-        match inner:
-            case block.MapOp():
-                fits = inner.dim_name == producer.dim_name and not shared.isdisjoint(inner.inputs)
-            case block.ReduceOp():
-                fits = inner.list in made
-            case _:
-                fits = False
-        if fits:
-            found[scope] = None
-    return list(found)
+from .shared.cones import Extending, cone_between, is_within, targets
+from .shared.extension import (
+    Extension,
+    contains_contraction,
+    insert_first,
+    named,
+    part_for,
+    replace_inside,
+    slice_of,
+)
+from .shared.map_editing import add_results
 
 
 class ExtendMap(Extension[Extending]):
     """y = map d1 {..}; map d2 {.. y ..} → map d2 { y = map d1 {..}; .. }."""
 
     name = "extend-map"
+    rank = 10
     variant = "cone"
     law = (
         "A map, with all that stands between, moves into a map that captures its result, "
@@ -143,10 +52,8 @@ class ExtendMap(Extension[Extending]):
         ),
         "not-nested": "no map from the consumer to the target runs over a dim that the producer runs over",
     }
-    anchors = (block.MapOp,)
 
-    def sites(self, op: Operation) -> Iterator[Extending]:
-        assert isinstance(op, block.MapOp)
+    def sites(self, op: block.MapOp) -> Iterator[Extending]:
         facts = self.facts
         makers = dict.fromkeys(
             value.owner
@@ -204,7 +111,7 @@ class ExtendMap(Extension[Extending]):
         into = " ".join(scope.dim_name for scope in site.path)
         return f"extend the map over {site.producer.dim_name} into {into}"
 
-    def rewrite(self, op: Operation, site: Extending, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: Extending, rewriter: PatternRewriter) -> None:
         copies: dict[SSAValue, SSAValue] = {}
         clones = [member.clone(copies) for member in site.cone]
         insert_first(site.target, clones, rewriter)
@@ -247,4 +154,81 @@ class ExtendMap(Extension[Extending]):
             rewriter.replace_uses_with_if(old, result, lambda use: not is_within(use.operation, site.cone))
 
 
-LAWS = (ExtendMap,)
+@dataclass(frozen=True)
+class _Slice:
+    extending: Extending
+    list: SSAValue
+
+
+class SliceExtend(Extension[_Slice]):
+    """y, r = map d1 {..}; map d2 {.. y ..}; r used elsewhere → map d2 { y = map d1 {..} }."""
+
+    name = "extend-map"
+    rank = 10
+    variant = "slice"
+    law = "The part of a map that makes one captured list is copied into the map that captures it."
+    before = "y, r = map N { f, g }; z = map L { map N (y) { h } }; .. y, r .."
+    after = "r = map N { f, g }; z = map L { y = map N { f }; map N (y) { h } }"
+    traffic = "the captured list is not loaded; its inputs are loaded in every iteration"
+    repeats = "the part of the map that makes the list; contractions never"
+    side_conditions = {
+        "shared": "the list has users outside the consumer (or else the whole map moves)",
+        "useful": (
+            "inside the consumer, a map over the producer's dim reads the list, or one that the producer "
+            "reads, or it is reduced"
+        ),
+        "cheap": "no contraction is repeated",
+        "not-nested": "no map from the consumer to the target runs over a dim that the producer runs over",
+    }
+
+    def sites(self, op: block.MapOp) -> Iterator[_Slice]:
+        for value in self.facts.captured(op):
+            maker = value.owner
+            if (
+                isinstance(maker, block.MapOp)
+                and maker.parent is op.parent
+                and isinstance(value.type, block.ListType)
+            ):
+                cone = cone_between(maker, op, self.facts)
+                for target in targets(maker, op) or [op]:
+                    yield _Slice(Extending(maker, op, cone, target), value)
+
+    def checks(self, site: _Slice) -> Iterator[Check]:
+        extending = site.extending
+        yield Check(
+            "shared",
+            bool(extending.outside_uses(site.list)),
+            "the list is private to the consumer",
+            noteworthy=False,
+        )
+        yield Check(
+            "useful",
+            bool(targets(extending.producer, extending.consumer)),
+            f"nothing over {extending.producer.dim_name} inside the consumer could take it up",
+        )
+        part = part_for(extending.producer, site.list)
+        yield Check(
+            "cheap", not part.contracts(), f"making {named(site.list)} again would repeat a contraction"
+        )
+        dims = {
+            extending.producer.dim_name,
+            *(inner.dim_name for inner in part.ops if isinstance(inner, block.MapOp)),
+        }
+        nested = [scope.dim_name for scope in extending.path if scope.dim_name in dims]
+        yield Check("not-nested", not nested, f"the producer already runs over {', '.join(nested)}")
+
+    def has_contractions(self, site: _Slice) -> bool:
+        return False
+
+    def describe(self, site: _Slice) -> str:
+        into = " ".join(scope.dim_name for scope in site.extending.path)
+        part = f"the part of the map over {site.extending.producer.dim_name} that makes {named(site.list)}"
+        return f"repeat {part} in {into}"
+
+    def rewrite(self, op: block.MapOp, site: _Slice, rewriter: PatternRewriter) -> None:
+        part = slice_of(site.extending.producer, site.list)
+        insert_first(site.extending.target, [part], rewriter)
+        replace_inside(site.extending.target, site.list, part.results[0], rewriter)
+
+
+LAWS = (ExtendMap, SliceExtend)

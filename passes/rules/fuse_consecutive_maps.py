@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from .law import Check, Law
-from .map_editing import PROLOGUE, merge_maps
+from .law import Check, Law, Phase, Topic
+from .shared.map_editing import PROLOGUE, merge_maps
 
 
 @dataclass(frozen=True)
@@ -21,10 +20,13 @@ class Neighbours:
     second: block.MapOp
 
 
-class FuseConsecutiveMaps(Law[Neighbours]):
+class FuseConsecutiveMaps(Law[block.MapOp, Neighbours]):
     """map d {..y..}; map d (y) {..} → one map."""
 
     name = "fuse-consecutive-maps"
+    phase = Phase.OWN_STEP
+    topic = Topic.MAPS
+    rank = 30
     law = "A map over the list that another map over the same dim stacks does its work in the same iteration."
     before = "y = map M { yield store(f(x)) }; z = map M (y) { g(load(y)) }"
     after = "y, z = map M { yield store(f(x)), g(f(x)) }"
@@ -35,11 +37,9 @@ class FuseConsecutiveMaps(Law[Neighbours]):
         "not-captured": "the second map captures nothing of the first, and takes no reduced result of it",
         "no-other-path": "no operation between them needs the first and is needed by the second",
     }
-    anchors = (block.MapOp,)
     structural = True
 
-    def sites(self, op: Operation) -> Iterator[Neighbours]:
-        assert isinstance(op, block.MapOp)
+    def sites(self, op: block.MapOp) -> Iterator[Neighbours]:
         producers = dict.fromkeys(value.owner for value in op.inputs)
         for producer in producers:
             if isinstance(producer, block.MapOp) and producer.parent is op.parent:
@@ -63,7 +63,7 @@ class FuseConsecutiveMaps(Law[Neighbours]):
             "another operation stands between the maps",
         )
 
-    def rewrite(self, op: Operation, site: Neighbours, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: Neighbours, rewriter: PatternRewriter) -> None:
         merge_maps(site.first, site.second, self.facts.between(site.first, site.second), rewriter)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from .law import Check, Law
-from .map_editing import add_results, insert_before_yield
+from .law import Check, Law, Topic
+from .shared.map_editing import add_results, insert_before_yield
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,20 @@ class _Reduction:
     stacked: bool
 
 
-class FuseMapReduction(Law[_Reduction]):
+class FuseMapReduction(Law[block.ReduceOp, _Reduction]):
     """reduce(stack v) → a result of kind sum, max or min."""
 
     name = "fuse-map-reduction"
+    topic = Topic.MAPS
+    rank = 100
     law = "A list that a map stacks is reduced while it is made."
     before = "y = map K -> (stack) { yield store(v) }; s = reduce sum y"
     after = "s = map K -> (sum) { yield v }"
     traffic = "one load an iteration less; one store less where nobody else reads y"
     side_conditions = {"stacked": "the list is a stacked result of the map"}
-    anchors = (block.ReduceOp,)
     structural = True
 
-    def sites(self, op: Operation) -> Iterator[_Reduction]:
-        assert isinstance(op, block.ReduceOp)
+    def sites(self, op: block.ReduceOp) -> Iterator[_Reduction]:
         maker = op.list.owner
         if isinstance(maker, block.MapOp):
             index = maker.results.index(op.list)  # pyright: ignore[reportArgumentType]
@@ -43,8 +43,7 @@ class FuseMapReduction(Law[_Reduction]):
     def checks(self, site: _Reduction) -> Iterator[Check]:
         yield Check("stacked", site.stacked, "every iteration of the map gives the whole list")
 
-    def rewrite(self, op: Operation, site: _Reduction, rewriter: PatternRewriter) -> None:
-        assert isinstance(op, block.ReduceOp)
+    def rewrite(self, op: block.ReduceOp, site: _Reduction, rewriter: PatternRewriter) -> None:
         stored = site.element.owner
         if isinstance(stored, block.StoreOp):
             item = stored.source

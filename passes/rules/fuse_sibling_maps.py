@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from .fuse_consecutive_maps import Neighbours
-from .law import Check, Law
-from .map_editing import PROLOGUE, merge_maps
+from .law import Check, Law, Phase, Topic
+from .shared.map_editing import PROLOGUE, merge_maps
 
 
-class FuseSiblingMaps(Law[Neighbours]):
+class FuseSiblingMaps(Law[block.MapOp, Neighbours]):
     """map d (x) {..}; map d (x) {..} → one map. Only when no other law fires anywhere."""
 
     name = "fuse-sibling-maps"
+    phase = Phase.OWN_STEP
+    topic = Topic.MAPS
+    rank = 40
     law = "Two maps over one dim that read one list and do not need each other are one map."
     before = "y = map M (x) { f(x) }; z = map M (x) { g(x) }"
     after = "y, z = map M (x) { f(x), g(x) }"
@@ -25,11 +27,9 @@ class FuseSiblingMaps(Law[Neighbours]):
         "once": "both maps are a once-only prologue, or neither is",
         "independent": "neither map needs the other",
     }
-    anchors = (block.MapOp,)
     structural = True
 
-    def sites(self, op: Operation) -> Iterator[Neighbours]:
-        assert isinstance(op, block.MapOp)
+    def sites(self, op: block.MapOp) -> Iterator[Neighbours]:
         # In program order, which a copy of the program shares; the order of uses it does not.
         position, own = self.facts.position, self.facts.position(op)
         others = {
@@ -51,7 +51,7 @@ class FuseSiblingMaps(Law[Neighbours]):
             "independent", not self.facts.depends(second, first), "the second map needs a result of the first"
         )
 
-    def rewrite(self, op: Operation, site: Neighbours, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: Neighbours, rewriter: PatternRewriter) -> None:
         merge_maps(site.first, site.second, self.facts.between(site.first, site.second), rewriter)
 
 

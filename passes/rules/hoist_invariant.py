@@ -11,11 +11,16 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
 from ..facts import is_inside
-from .law import Check, Law
+from .law import Check, Law, Topic
+
+Invariant = (
+    block.LocalOp | block.ElementwiseOp | block.LinearOp | block.MonomialOp | block.LoadOp | block.CustomOp
+)
+"""The operators that leave maps: all on items, and loads."""
 
 
-def _blocks_at_hand(op: Operation) -> set[str]:
-    """The dims whose index, or the extent of whose block at hand, an operator asks for."""
+def _current_blocks(op: Operation) -> set[str]:
+    """Return the dims whose index, or the extent of whose current block, an operator asks for."""
     dims = {inner.dim_name for inner in op.walk() if isinstance(inner, block.IndexOp)}
     if isinstance(op, block.ElementwiseOp | block.CustomOp):
         dims.update(_axes(op.results).difference(_axes(op.operands)))
@@ -34,10 +39,12 @@ class _Inside:
     map: block.MapOp
 
 
-class HoistInvariant(Law[_Inside]):
+class HoistInvariant(Law[Invariant, _Inside]):
     """Operators on items, and loads, but never maps: those move with their whole cone, or not at all."""
 
     name = "hoist-invariant"
+    topic = Topic.REUSE
+    rank = 130
     law = "An operator on values that are the same in every iteration is evaluated once, before the map."
     before = "map N { v = f(c); .. }"
     after = "v = f(c); map N { .. }"
@@ -46,16 +53,8 @@ class HoistInvariant(Law[_Inside]):
         "invariant": "all operands are defined outside the map",
         "index": "the operator does not ask for the index, or the block at hand, of the map's dim",
     }
-    anchors = (
-        block.LocalOp,
-        block.ElementwiseOp,
-        block.LinearOp,
-        block.MonomialOp,
-        block.LoadOp,
-        block.CustomOp,
-    )
 
-    def sites(self, op: Operation) -> Iterator[_Inside]:
+    def sites(self, op: Invariant) -> Iterator[_Inside]:
         scope = op.parent_op()
         if isinstance(scope, block.MapOp) and op.operands:
             yield _Inside(op, scope)
@@ -64,10 +63,10 @@ class HoistInvariant(Law[_Inside]):
         dim = site.map.dim_name
         invariant = not any(is_inside(value, site.map) for value in site.op.operands)
         yield Check("invariant", invariant, f"an operand changes over {dim}", noteworthy=False)
-        needed = dim in _blocks_at_hand(site.op)
+        needed = dim in _current_blocks(site.op)
         yield Check("index", not needed, f"the operator asks for the index, or the block at hand, of {dim}")
 
-    def rewrite(self, op: Operation, site: _Inside, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: Invariant, site: _Inside, rewriter: PatternRewriter) -> None:
         op.detach()
         rewriter.insert(op, InsertPoint.before(site.map))
         rewriter.notify_op_modified(site.map)

@@ -11,7 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
-from .law import Check, Law
+from .law import Check, Law, Phase, Topic
 
 
 @dataclass(frozen=True)
@@ -22,21 +22,23 @@ class _Iterated:
     whole: bool
 
 
-class InlineWholeDim(Law[_Iterated]):
+class InlineWholeDim(Law[FuncOp, _Iterated]):
     """map d {..} with one block → its body.
 
     Matched on a function, for all maps over one dim at once: the types of lists change with them.
     """
 
     name = "inline-whole-dim"
+    phase = Phase.OWN_STEP
+    topic = Topic.MAPS
+    rank = 10
     law = "A map over a dim that is one block is its body, and a list over such a dim is its one element."
     before = "y = map K (x) -> (stack) { store(f(load(x))) }"
     after = "y = store(f(load(x)))"
     traffic = "none; what was stored and loaded again becomes local to one iteration"
     side_conditions = {"whole": "the dim is declared whole in `block.dims`"}
-    anchors = (FuncOp,)
 
-    def sites(self, op: Operation) -> Iterator[_Iterated]:
+    def sites(self, op: FuncOp) -> Iterator[_Iterated]:
         attribute = op.attributes.get(block.DIMS)
         if attribute is not None:
             dims = block.parse_dims(attribute)
@@ -46,8 +48,7 @@ class InlineWholeDim(Law[_Iterated]):
     def checks(self, site: _Iterated) -> Iterator[Check]:
         yield Check("whole", site.whole, f"{site.dim} may have more than one block", noteworthy=False)
 
-    def rewrite(self, op: Operation, site: _Iterated, rewriter: PatternRewriter) -> None:
-        assert isinstance(op, FuncOp)
+    def rewrite(self, op: FuncOp, site: _Iterated, rewriter: PatternRewriter) -> None:
         for inner in list(op.walk()):
             for region in inner.regions:
                 for body in region.blocks:

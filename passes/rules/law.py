@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from enum import Enum, IntEnum, auto
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeGuard, TypeVar, get_args, get_origin
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -13,6 +14,7 @@ from xdsl.rewriter import InsertPoint
 
 from ..facts import Facts
 
+OpT = TypeVar("OpT", bound=Operation)
 SiteT = TypeVar("SiteT")
 
 
@@ -24,11 +26,11 @@ class Check:
     holds: bool
     reason: str
     noteworthy: bool = True
-    """Whether a refusal for this reason says something about the program, rather than the obvious."""
+    """True if a refusal for this reason tells something about the program, rather than the obvious."""
 
 
 class Observer(Protocol):
-    """Whoever wants to know what laws do."""
+    """An object that is told what laws do."""
 
     def fired(self, law: AnyLaw, site: Operation) -> None:
         """A law is about to rewrite at `site`."""
@@ -50,12 +52,38 @@ class Auditor(Observer, Protocol):
         """A pattern has rewritten `site`; what it replaced may still be there as dead code."""
 
 
-class Law(RewritePattern, ABC, Generic[SiteT]):
+class Phase(Enum):
+    """A step of fusion. It tries its laws at an operation in the order of their ranks."""
+
+    OWN_STEP = "a step of its own, which `normalize.py` runs by the law's name"
+    FIXPOINT = "the fixpoint; any order of its laws leads to one normal form"
+    LATE = "after consecutive maps are fused, as a side condition looks at what that brings together"
+    EXTENSION = "one by one, each kept only if a structural law fires after it"
+    CLOSING = "after the last extension"
+
+
+class Topic(IntEnum):
+    """The subject of a law. Documentation and reports list laws by topic, then by rank."""
+
+    MAPS = auto()
+    SCALES = auto()
+    VECTORS = auto()
+    REUSE = auto()
+    OTHER = auto()
+    EXTENSIONS = auto()
+    CLOSING = auto()
+
+
+class Law(RewritePattern, ABC, Generic[OpT, SiteT]):
     """A rewrite rule with its documentation.
 
-    The class attributes are the row of the rule in the docs, in the trace and in `bb-opt --list-rules`.
-    `sites` finds what the law could rewrite at an operation, `checks` says of one such site whether each side
-    condition holds, `rewrite` rewrites it.
+    A law is declared as `class SplitMap(Law[block.MapOp, Site])`: it looks for sites of one type at the
+    operations of one class, or of several (`Law[block.AddOp | block.SubOp, Site]`). The class attributes are
+    the row of the rule in the docs, in the trace and in `bb-opt --list-rules`. `sites` finds what the law
+    could rewrite at an operation, `checks` says of one such site whether each side condition holds, `rewrite`
+    rewrites it.
+
+    A law whose first type argument is no class of operations raises TypeError where it is defined.
     """
 
     name: ClassVar[str]
@@ -69,13 +97,22 @@ class Law(RewritePattern, ABC, Generic[SiteT]):
     numerics: ClassVar[str] = "exact"
     side_conditions: ClassVar[Mapping[str, str]] = {}
     anchors: ClassVar[tuple[type[Operation], ...]]
-    """The operations at which the law looks for sites."""
+    """The classes of the operations at which the law looks for sites: those of its first type argument."""
     structural: ClassVar[bool] = False
-    """Whether the law removes a list or a map, so that an extension that leads to it is worth keeping."""
+    """True if the law removes a list or a map, so that an extension that leads to it is worth keeping."""
     delicate: ClassVar[bool] = False
-    """Whether the law can cancel numerically and therefore fires on demand only."""
-    late: ClassVar[bool] = False
-    """Whether a side condition looks at what fusion brings together, so that the law must wait for it."""
+    """True if the law can cancel numerically and therefore fires on demand only."""
+    phase: ClassVar[Phase] = Phase.FIXPOINT
+    """The step of fusion that tries the law."""
+    topic: ClassVar[Topic] = Topic.OTHER
+    rank: ClassVar[int] = 1000
+    """The place of the law in its phase and its topic: a lower rank comes first."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        operations = type_argument(cls, Law, OpT)
+        if not isinstance(operations, TypeVar):
+            cls.anchors = operation_classes(operations)
 
     def __init__(
         self,
@@ -98,20 +135,24 @@ class Law(RewritePattern, ABC, Generic[SiteT]):
         """Name and variant."""
         return f"{cls.name} ({cls.variant})" if cls.variant else cls.name
 
+    def looks_at(self, op: Operation) -> TypeGuard[OpT]:
+        """True if the law looks for sites at an operation."""
+        return isinstance(op, self.anchors)
+
     @abstractmethod
-    def sites(self, op: Operation) -> Iterable[SiteT]:
-        """What the law could rewrite at an operation."""
+    def sites(self, op: OpT) -> Iterable[SiteT]:
+        """Return what the law could rewrite at an operation."""
 
     def checks(self, site: SiteT) -> Iterator[Check]:
-        """The side conditions at a site, in order; later ones may rely on earlier ones."""
+        """Return the side conditions at a site, in order; later ones may rely on earlier ones."""
         yield from ()
 
     @abstractmethod
-    def rewrite(self, op: Operation, site: SiteT, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: OpT, site: SiteT, rewriter: PatternRewriter) -> None:
         """Rewrite a site at which every side condition holds."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, self.anchors):
+        if not self.looks_at(op):
             return
         for site in self.sites(op):
             if self._applies(op, site):
@@ -129,8 +170,8 @@ class Law(RewritePattern, ABC, Generic[SiteT]):
         return True
 
     def refusals(self, op: Operation) -> Iterator[Check]:
-        """Why the law declines at each of its sites at an operation."""
-        if isinstance(op, self.anchors):
+        """Return the side condition for which the law declines, for each of its sites at an operation."""
+        if self.looks_at(op):
             for site in self.sites(op):
                 for check in self.checks(site):
                     if not check.holds:
@@ -139,8 +180,31 @@ class Law(RewritePattern, ABC, Generic[SiteT]):
                         break
 
 
-AnyLaw: TypeAlias = "Law[Any]"
-"""A law, whatever its sites are."""
+AnyLaw: TypeAlias = "Law[Any, Any]"
+"""A law with operations and sites of any type."""
+
+
+def type_argument(cls: type, generic: type, parameter: TypeVar) -> Any:
+    """Return what a subclass of a generic class has for one of its parameters: a type, or a type variable."""
+    if cls is generic:
+        return parameter
+    bases: Iterable[Any] = vars(cls).get("__orig_bases__", cls.__bases__)
+    for base in bases:
+        origin: Any = get_origin(base) or base
+        if issubclass(origin, generic):
+            found = type_argument(origin, generic, parameter)
+            if not isinstance(found, TypeVar):
+                return found
+            return get_args(base)[origin.__parameters__.index(found)]
+    raise TypeError(f"{cls.__name__} gives no type for {parameter}")
+
+
+def operation_classes(type_: Any) -> tuple[type[Operation], ...]:
+    """Return the classes of operations in a union, or the only one. Raises TypeError for any other type."""
+    classes = get_args(type_) or (type_,)
+    if not all(isinstance(each, type) and issubclass(each, Operation) for each in classes):
+        raise TypeError(f"expected a class of operations, or a union of such classes, got {type_!r}")
+    return classes
 
 
 class Placer:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeGuard, TypeVar
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, DimQuantity, Kind
 from ..facts import is_inside, is_invariant
-from .items import Scale, Shift, is_float_item, quantity
-from .law import Check, Law, Placer
-from .map_editing import add_results, after, insert_before_yield
+from ..items import Scale, Shift, is_float_item, quantity
+from .law import Check, Law, Placer, SiteT, Topic, operation_classes, type_argument
+from .shared.map_editing import add_results, after, insert_before_yield
+
+ProducerT = TypeVar("ProducerT", bound=Operation)
 
 
 @dataclass(frozen=True)
@@ -26,42 +29,52 @@ class Summed:
 
     @property
     def result(self) -> SSAValue:
+        """The result of the map."""
         return self.map.results_[self.index]
 
-    @property
-    def producer(self) -> Operation | None:
-        owner = self.yielded.owner
-        return owner if isinstance(owner, Operation) and owner.parent is self.map.body.block else None
+
+@dataclass(frozen=True)
+class _SummedBy(Summed, Generic[ProducerT]):
+    producer: ProducerT
+    """The operator in the body that makes what is yielded."""
 
 
-def summed_results(op: Operation, operators: tuple[type[Operation], ...] = ()) -> Iterator[Summed]:
-    """The summed results of a map that somebody uses; if given, only those that one of `operators` makes.
+def summed_results(op: block.MapOp) -> Iterator[Summed]:
+    """Return the summed results of a map that are used.
 
     A sum relative to a maximum is none of them: it weighs each iteration by another factor.
     """
-    assert isinstance(op, block.MapOp)
-    kinds, arguments = op.kinds.data, op.yield_op.operands
-    for index, (kind, value) in enumerate(zip(kinds, arguments, strict=True)):
-        owner = value.owner
-        if kind.data is not Kind.Sum or (operators and not isinstance(owner, operators)):
-            continue
-        if op.results[index].uses and op.result_pivots[index] is None:
-            site = Summed(op, index, value)
-            if not operators or site.producer is owner:
-                yield site
+    for index, (kind, value) in enumerate(zip(op.kinds.data, op.yield_op.operands, strict=True)):
+        if kind.data is Kind.Sum and op.results[index].uses and op.result_pivots[index] is None:
+            yield Summed(op, index, value)
 
 
-class _OutOfSum(Law[Summed]):
-    """A law that takes an operator out of a summed result."""
-
+class _LeaveSum(Law[block.MapOp, SiteT], Generic[SiteT]):
     name = "leave-sum"
+    topic = Topic.SCALES
+    rank = 110
+
+
+class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
+    """A law that takes an operator of one class, or of several, out of a summed result."""
+
     traffic = "none; less work an iteration, and the loop no longer waits for what left it"
     numerics = "the sum is taken before the operator instead of after it"
-    anchors = (block.MapOp,)
-    operators: tuple[type[Operation], ...]
+    operators: ClassVar[tuple[type[Operation], ...]]
 
-    def sites(self, op: Operation) -> Iterator[Summed]:
-        return summed_results(op, self.operators)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.operators = operation_classes(type_argument(cls, _OutOfSum, ProducerT))
+
+    def takes_out(self, op: Operation | Block) -> TypeGuard[ProducerT]:
+        """True if the law is about an operator."""
+        return isinstance(op, self.operators)
+
+    def sites(self, op: block.MapOp) -> Iterator[_SummedBy[ProducerT]]:
+        for site in summed_results(op):
+            producer = site.yielded.owner
+            if self.takes_out(producer) and producer.parent is op.body.block:
+                yield _SummedBy(op, site.index, site.yielded, producer)
 
 
 def _sums(
@@ -74,7 +87,7 @@ def _sums(
     return results, new.results_[site.index], Placer(rewriter, after(new), new)
 
 
-class SumOfScale(_OutOfSum):
+class SumOfScale(_OutOfSum[Scale]):
     """Σ diag(c)·x = diag(c)·Σx."""
 
     variant = "scale"
@@ -82,10 +95,8 @@ class SumOfScale(_OutOfSum):
     before = "sum { row_scale(x, c) }"
     after = "row_scale(sum { x }, c)"
     side_conditions = {"invariant": "c is the same in every iteration"}
-    operators = (block.RowScaleOp, block.ColScaleOp)
 
-    def checks(self, site: Summed) -> Iterator[Check]:
-        assert isinstance(site.producer, Scale)
+    def checks(self, site: _SummedBy[Scale]) -> Iterator[Check]:
         dim = site.map.dim_name
         yield Check(
             "invariant",
@@ -93,14 +104,13 @@ class SumOfScale(_OutOfSum):
             f"the scale is another in each iteration over {dim}",
         )
 
-    def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _SummedBy[Scale], rewriter: PatternRewriter) -> None:
         scale = site.producer
-        assert isinstance(scale, Scale)
         (total,), old, place = _sums(site, [scale.block], rewriter)
         rewriter.replace_all_uses_with(old, place(type(scale)(total, scale.vector), old.name_hint))
 
 
-class SumOfOuter(_OutOfSum):
+class SumOfOuter(_OutOfSum[block.OuterOp]):
     """Σ c·dᵀ = c·(Σd)ᵀ."""
 
     variant = "outer product"
@@ -108,11 +118,9 @@ class SumOfOuter(_OutOfSum):
     before = "sum { outer(c, d) }"
     after = "outer(c, sum { d })"
     side_conditions = {"invariant": "one of the factors is the same in every iteration"}
-    operators = (block.OuterOp,)
 
-    def checks(self, site: Summed) -> Iterator[Check]:
+    def checks(self, site: _SummedBy[block.OuterOp]) -> Iterator[Check]:
         outer = site.producer
-        assert isinstance(outer, block.OuterOp)
         invariant = is_invariant(outer.lhs, site.map) or is_invariant(outer.rhs, site.map)
         yield Check(
             "invariant",
@@ -120,32 +128,29 @@ class SumOfOuter(_OutOfSum):
             f"both factors change from one iteration over {site.map.dim_name} to the next",
         )
 
-    def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _SummedBy[block.OuterOp], rewriter: PatternRewriter) -> None:
         outer = site.producer
-        assert isinstance(outer, block.OuterOp)
         left = is_invariant(outer.lhs, site.map)
         (total,), old, place = _sums(site, [outer.rhs if left else outer.lhs], rewriter)
         pair = (outer.lhs, total) if left else (total, outer.rhs)
         rewriter.replace_all_uses_with(old, place(block.OuterOp(*pair), old.name_hint))
 
 
-class SumOfShift(_OutOfSum):
+class SumOfShift(_OutOfSum[Shift]):
     """Σ (x + c·1ᵀ) = Σx + (Σc)·1ᵀ."""
 
     variant = "shift"
     law = "The sum of shifted items is the sum of the items, shifted by the sum of the shifts."
     before = "sum { row_shift(x, c) }"
     after = "row_shift(sum { x }, sum { c })"
-    operators = (block.RowShiftOp, block.ColShiftOp)
 
-    def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _SummedBy[Shift], rewriter: PatternRewriter) -> None:
         shift = site.producer
-        assert isinstance(shift, Shift)
         (total, shifts), old, place = _sums(site, [shift.block, shift.vector], rewriter)
         rewriter.replace_all_uses_with(old, place(type(shift)(total, shifts), old.name_hint))
 
 
-class SumOfAdd(_OutOfSum):
+class SumOfAdd(_OutOfSum[block.AddOp]):
     """Σ (x + y) = Σx + Σy."""
 
     variant = "addition"
@@ -155,22 +160,19 @@ class SumOfAdd(_OutOfSum):
     side_conditions = {
         "worthwhile": "an addend is an outer product, a scale or a shift that can leave the sum next"
     }
-    operators = (block.AddOp,)
 
-    def checks(self, site: Summed) -> Iterator[Check]:
+    def checks(self, site: _SummedBy[block.AddOp]) -> Iterator[Check]:
         add = site.producer
-        assert isinstance(add, block.AddOp)
         wanted = any(isinstance(value.owner, block.OuterOp | Scale | Shift) for value in (add.lhs, add.rhs))
         yield Check("worthwhile", wanted, "taking the addition apart would only double the accumulators")
 
-    def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _SummedBy[block.AddOp], rewriter: PatternRewriter) -> None:
         add = site.producer
-        assert isinstance(add, block.AddOp)
         (left, right), old, place = _sums(site, [add.lhs, add.rhs], rewriter)
         rewriter.replace_all_uses_with(old, place(block.AddOp(left, right), old.name_hint))
 
 
-class SumOfMonomial(_OutOfSum):
+class SumOfMonomial(_OutOfSum[block.MonomialOp]):
     """Σ c·x = c·Σx."""
 
     variant = "product"
@@ -181,19 +183,16 @@ class SumOfMonomial(_OutOfSum):
         "invariant": "at least one factor is the same in every iteration",
         "changing": "at least one factor is not",
     }
-    operators = (block.MonomialOp,)
 
-    def checks(self, site: Summed) -> Iterator[Check]:
+    def checks(self, site: _SummedBy[block.MonomialOp]) -> Iterator[Check]:
         monomial = site.producer
-        assert isinstance(monomial, block.MonomialOp)
         invariant = [is_invariant(value, site.map) for value in monomial.factors]
         dim = site.map.dim_name
         yield Check("invariant", any(invariant), f"every factor changes over {dim}")
         yield Check("changing", not all(invariant), f"no factor changes over {dim}: all of it can leave")
 
-    def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _SummedBy[block.MonomialOp], rewriter: PatternRewriter) -> None:
         monomial = site.producer
-        assert isinstance(monomial, block.MonomialOp)
         kept = [pair for pair in monomial.pairs if is_inside(pair[0], site.map)]
         leaving = [pair for pair in monomial.pairs if not is_inside(pair[0], site.map)]
         inner = (
@@ -205,7 +204,7 @@ class SumOfMonomial(_OutOfSum):
         rewriter.replace_all_uses_with(old, place(block.MonomialOp([(total, 1), *leaving]), old.name_hint))
 
 
-class SumOfLinear(_OutOfSum):
+class SumOfLinear(_OutOfSum[block.LinearOp]):
     """Σ (k·x + l·c) = k·Σx + l·n·c, with n blocks, or the extent where l is a width."""
 
     variant = "linear form"
@@ -219,11 +218,9 @@ class SumOfLinear(_OutOfSum):
         "steady": "the coefficient of a term that changes does not contain the width of the block at hand",
         "powers": "the coefficient of an invariant term contains that width at most once",
     }
-    operators = (block.LinearOp,)
 
-    def checks(self, site: Summed) -> Iterator[Check]:
+    def checks(self, site: _SummedBy[block.LinearOp]) -> Iterator[Check]:
         form = site.producer
-        assert isinstance(form, block.LinearOp)
         dim = site.map.dim_name
         width = DimQuantity("width", dim)
         counts = [(is_inside(value, site.map), c.factors.count(width)) for c, value in form.pairs]
@@ -232,9 +229,8 @@ class SumOfLinear(_OutOfSum):
         single = all(count <= 1 for changing, count in counts if not changing)
         yield Check("powers", single, f"powers of the width do not add up to the extent of {dim}")
 
-    def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _SummedBy[block.LinearOp], rewriter: PatternRewriter) -> None:
         form = site.producer
-        assert isinstance(form, block.LinearOp)
         changing = [value for value in form.terms if is_inside(value, site.map)]
         dim, sums = site.map.dim_name, dict[SSAValue, SSAValue]()
         if changing:
@@ -260,19 +256,17 @@ def _summed_coefficient(coefficient: CoefficientAttr, dim: str, scope: Operation
     return coefficient * quantity(scope, "blocks", dim)
 
 
-class SumOfInvariant(Law[Summed]):
+class SumOfInvariant(_LeaveSum[Summed]):
     """Σ v = n·v, over n blocks."""
 
-    name = "leave-sum"
     variant = "invariant"
     law = "The sum of what is the same in every iteration is a multiple of it."
     before = "sum over K { v }"
     after = "linear blocks(K) * v"
     traffic = "none; no loop is needed"
     side_conditions = {"invariant": "v is the same in every iteration"}
-    anchors = (block.MapOp,)
 
-    def sites(self, op: Operation) -> Iterator[Summed]:
+    def sites(self, op: block.MapOp) -> Iterator[Summed]:
         for site in summed_results(op):
             if is_float_item(site.yielded):
                 yield site
@@ -283,7 +277,7 @@ class SumOfInvariant(Law[Summed]):
             "invariant", invariant, f"what is summed changes over {site.map.dim_name}", noteworthy=False
         )
 
-    def rewrite(self, op: Operation, site: Summed, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: Summed, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, after(site.map), site.map)
         form = block.LinearOp([(quantity(op, "blocks", site.map.dim_name), site.yielded)])
         rewriter.replace_all_uses_with(site.result, place(form, site.result.name_hint))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
 from ..facts import kind_of
-from .extension import Extension, named, part_for, slice_of
 from .law import Check
+from .shared.extension import Extension, named, part_for, slice_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class SplitMap(Extension[_Split]):
     """
 
     name = "split-map"
+    rank = 20
     law = (
         "Where another way from a map to the consumer of its list forbids fusing them, "
         "a copy of what makes the list can be fused."
@@ -45,10 +46,8 @@ class SplitMap(Extension[_Split]):
         "blocked": "another way leads from the producer to the consumer (or else the maps fuse as they are)",
         "cheap": "no contraction is repeated",
     }
-    anchors = (block.MapOp,)
 
-    def sites(self, op: Operation) -> Iterator[_Split]:
-        assert isinstance(op, block.MapOp)
+    def sites(self, op: block.MapOp) -> Iterator[_Split]:
         for index, value in enumerate(op.inputs):
             maker = value.owner
             if isinstance(maker, block.MapOp) and maker.parent is op.parent:
@@ -70,7 +69,7 @@ class SplitMap(Extension[_Split]):
     def describe(self, site: _Split) -> str:
         return f"make {named(site.list)} a second time, in the map over {site.consumer.dim_name}"
 
-    def rewrite(self, op: Operation, site: _Split, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.MapOp, site: _Split, rewriter: PatternRewriter) -> None:
         part = slice_of(site.producer, site.list)
         rewriter.insert(part, InsertPoint.before(site.producer))
         operands = list(site.consumer.operands)

@@ -1,88 +1,71 @@
-"""All laws, in the order in which documentation lists them."""
+"""All laws, in the order in which fusion tries them and in that in which documentation lists them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from . import (
-    cse,
-    duplicate_mapped_scale,
-    exp_of_shift,
-    extend_map,
-    fuse_consecutive_maps,
-    fuse_elementwise,
-    fuse_map_reduction,
-    fuse_sibling_maps,
-    hoist_invariant,
-    inline_whole_dim,
-    interchange_maps,
-    leave_sum,
-    merge_scales,
-    slice_extend,
-    split_map,
-    swap_scale_dot,
-    swap_shift_dot,
-    vector_algebra,
-)
-from .law import AnyLaw
+from . import LAW_NAMES
+from .law import AnyLaw, Phase
+from .shared.extension import Extension
 
-_FREELY_ORDERED = (
-    vector_algebra,
-    swap_scale_dot,
-    swap_shift_dot,
-    exp_of_shift,
-    merge_scales,
-    fuse_map_reduction,
-    leave_sum,
-    duplicate_mapped_scale,
-    hoist_invariant,
-)
+FIXPOINT_PHASES = (Phase.OWN_STEP, Phase.FIXPOINT, Phase.LATE)
 
 
-def freely_ordered_laws() -> list[type[AnyLaw]]:
-    """The laws of phase 2 that may be tried in any order."""
-    return [law for module in _FREELY_ORDERED for law in module.LAWS if not law.late]
+def laws_of(name: str) -> Sequence[type[AnyLaw]]:
+    """Return the variants of a rule of this folder, in the order in which they are tried.
+
+    Raises ValueError for a module that has a law of another name.
+    """
+    module = import_module(f".{name.replace('-', '_')}", __package__)
+    laws: Sequence[type[AnyLaw]] = module.LAWS
+    for law in laws:
+        if law.name != name:
+            raise ValueError(f"{module.__name__} holds the law '{law.name}', which belongs in another file")
+    return laws
 
 
-def late_laws() -> list[type[AnyLaw]]:
-    """The laws of phase 2 that wait until consecutive maps are fused."""
-    return [law for module in _FREELY_ORDERED for law in module.LAWS if law.late]
+@cache
+def _laws() -> Sequence[type[AnyLaw]]:
+    """Return all laws of this folder, those of a lower rank first, and of one rank by their names."""
+    return sorted((law for name in sorted(LAW_NAMES) for law in laws_of(name)), key=lambda law: law.rank)
+
+
+def _as_documented(laws: list[type[AnyLaw]]) -> list[type[AnyLaw]]:
+    return sorted(laws, key=lambda law: law.topic)
+
+
+def laws_tried_in(phase: Phase) -> list[type[AnyLaw]]:
+    """Return the laws of one phase, in the order in which it tries them."""
+    return [law for law in _laws() if law.phase is phase]
+
+
+def extensions() -> tuple[type[Extension[Any]], ...]:
+    """Return the laws that extend maps, in the order in which they are tried."""
+    return tuple(law for law in laws_tried_in(Phase.EXTENSION) if issubclass(law, Extension))
 
 
 def all_laws() -> list[type[AnyLaw]]:
-    """The laws of phase 2."""
-    modules = (
-        inline_whole_dim,
-        interchange_maps,
-        fuse_consecutive_maps,
-        fuse_sibling_maps,
-        fuse_map_reduction,
-        swap_scale_dot,
-        swap_shift_dot,
-        exp_of_shift,
-        merge_scales,
-        leave_sum,
-        duplicate_mapped_scale,
-        vector_algebra,
-        hoist_invariant,
-        cse,
-    )
-    return [law for module in modules for law in module.LAWS]
+    """Return the laws of phase 2, in the order of the documentation."""
+    return _as_documented([law for law in _laws() if law.phase in FIXPOINT_PHASES])
 
 
 def later_laws() -> list[type[AnyLaw]]:
-    """The extensions of phase 3, which the driver tries one by one, and what comes after everything else."""
-    return [law for module in (extend_map, slice_extend, split_map, fuse_elementwise) for law in module.LAWS]
+    """Return the extensions of phase 3, and the laws that close fusion, in the documentation's order."""
+    return _as_documented([law for law in _laws() if law.phase not in FIXPOINT_PHASES])
 
 
 class Rule(RewritePattern):
     """All variants of one law, by the name that users know; at an operation the first that applies fires."""
 
     def __init__(self, name: str):
-        self.laws = [law() for law in (*all_laws(), *later_laws()) if law.name == name]
+        self.laws = [law() for law in laws_of(name)]
 
     @property
     def summary(self) -> str:

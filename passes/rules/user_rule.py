@@ -15,12 +15,11 @@ from . import ALL_RULES
 from .law import AnyLaw, Law, Observer
 
 
-class UserRule(Law[None]):
+class UserRule(Law[Operation, None]):
     """Wraps a registered rule; a rule that is a `Law` itself needs no wrapping."""
 
     law = "a rule of the user's"
     before = after = traffic = ""
-    anchors = (Operation,)
     structural = True
 
     def __init__(self, pattern: RewritePattern, observer: Observer | None = None):

@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import array, block
 from ...dialects.scalar import is_float, significand_bits
-from ..rules.items import through_cast
+from ..items import through_cast
 from .needs import binary
 
 

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
-from ..rules.items import body_ops, mask_of, through_cast, unary
+from ..items import body_ops, mask_of, through_cast, unary
 
 STABILIZED = "bb.stabilized"
 """Attribute of a function whose exponentials are carried as pairs."""

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
-from ..rules.items import quantity, through_cast
+from ..items import quantity, through_cast
 from .extents import factors, power_of_extent
 from .polynomials import ONES, Atom, Basis, Combination, Monomial, Polynomial, TooComplex, times
 

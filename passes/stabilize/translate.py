@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import block
 from ...dialects.block import CoefficientAttr
 from ..facts import is_positive
-from ..rules.items import through_cast
+from ..items import through_cast
 from .needs import binary, escapes, is_bounded, is_exp, is_exp2, is_log, is_summed, own_maximum, wants_pair
 from .results import Results
 from .values import (

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, DimQuantity, Kind
 from ...dialects.scalar_builder import ScalarBuilder
-from ..rules.items import quantity, through_cast
+from ..items import quantity, through_cast
 from .extents import factors, power_of_extent
 from .needs import loaded_from
 from .polynomials import Polynomial, times

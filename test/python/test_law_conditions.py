@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -22,9 +23,9 @@ from bb.dialects.verification import verify
 from bb.passes import rules
 from bb.passes.cleanup import dead_code_patterns
 from bb.passes.rules import ALL_RULES, LAW_NAMES
-from bb.passes.rules.law import AnyLaw, Check
-from bb.passes.rules.map_editing import PROLOGUE
-from bb.passes.rules.table import all_laws
+from bb.passes.rules.law import AnyLaw, Check, Law, Phase
+from bb.passes.rules.shared.map_editing import PROLOGUE
+from bb.passes.rules.table import all_laws, later_laws, laws_tried_in
 from bb.runtime.block_interpreter import Value
 from bb.runtime.scalar_semantics import InterpreterError
 from block_evaluation import apply_once, difference, evaluate, random_arguments
@@ -64,11 +65,59 @@ def failing_checks(law: AnyLaw, op: Operation) -> list[list[Check]]:
 
 
 def test_rules_are_the_laws():
-    assert sorted(LAW_NAMES) == sorted({law.name for law in all_laws()})
+    assert set(LAW_NAMES) == {law.name for law in (*all_laws(), *later_laws())}
     assert set(LAW_NAMES) <= set(ALL_RULES)
 
 
-@pytest.mark.parametrize("law", all_laws(), ids=lambda law: law.title())
+def test_laws_are_tried_by_rank():
+    """New laws may come between; that those of today change places would change programs."""
+    expected = (
+        "vector-algebra",
+        "swap-scale-dot",
+        "swap-shift-dot",
+        "exp-of-shift",
+        "merge-scales",
+        "fuse-map-reduction",
+        "leave-sum",
+        "duplicate-mapped-scale",
+        "hoist-invariant",
+    )
+    tried = dict.fromkeys(law.name for law in laws_tried_in(Phase.FIXPOINT))
+    assert tuple(name for name in tried if name in expected) == expected
+    assert [law.title() for law in laws_tried_in(Phase.LATE)] == ["swap-scale-dot (product)"]
+    assert [law.title() for law in laws_tried_in(Phase.EXTENSION)] == [
+        "extend-map (cone)",
+        "extend-map (slice)",
+        "split-map",
+    ]
+
+
+def test_a_law_looks_at_the_operations_that_its_type_names():
+    class OneOperation(Law[block.DotOp, None]): ...
+
+    class SomeOperations(Law[block.AddOp | block.SubOp, None]): ...
+
+    OpT = TypeVar("OpT", bound=Operation)
+
+    class OpenLaw(Law[OpT, OpT], Generic[OpT]): ...
+
+    class Closed(OpenLaw[block.MulOp]): ...
+
+    class Inherited(Closed): ...
+
+    assert OneOperation.anchors == (block.DotOp,)
+    assert SomeOperations.anchors == (block.AddOp, block.SubOp)
+    assert not hasattr(OpenLaw, "anchors")
+    assert Closed.anchors == Inherited.anchors == (block.MulOp,)
+
+
+def test_a_law_of_no_operations_is_refused():
+    with pytest.raises(TypeError, match="expected a class of operations"):
+
+        class Wrong(Law[int, None]): ...  # pyright: ignore[reportInvalidTypeArguments]
+
+
+@pytest.mark.parametrize("law", [*all_laws(), *later_laws()], ids=lambda law: law.title())
 def test_a_law_stands_in_the_file_of_its_name(law: type[AnyLaw]):
     assert law.__module__ == f"{rules.__name__}.{law.name.replace('-', '_')}"
 

@@ -21,7 +21,6 @@ from bb.passes.trace_steps import stories_of
 from bb.tools.explanation import Explanation
 from fusion import PROGRAMS_DIR
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -154,23 +153,21 @@ def test_lists_read_as_arrays_are_intermediate_lists() -> None:
 # Rules of users
 
 
-class RefusingLaw(Law[block.DotOp]):
+class RefusingLaw(Law[block.DotOp, block.DotOp]):
     """A law that never applies."""
 
     name = "refusing-law"
     law = "Nothing is anything."
     before = after = traffic = ""
     side_conditions = {"never": "never"}
-    anchors = (block.DotOp,)
 
-    def sites(self, op: Operation) -> Iterator[block.DotOp]:
-        assert isinstance(op, block.DotOp)
+    def sites(self, op: block.DotOp) -> Iterator[block.DotOp]:
         yield op
 
     def checks(self, site: block.DotOp) -> Iterator[Check]:
         yield Check("never", False, "nobody wants it here")
 
-    def rewrite(self, op: Operation, site: block.DotOp, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.DotOp, site: block.DotOp, rewriter: PatternRewriter) -> None:
         raise AssertionError("it never applies")
 
 

@@ -11,7 +11,7 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.rules import exp_of_shift, leave_sum, swap_scale_dot, swap_shift_dot
-from bb.passes.rules.items import linear
+from bb.passes.rules.shared.items import linear
 from bb.runtime.differences import difference
 from bb.runtime.verify_each import VerifyEach, block_sizes, verified
 from bb.tools.bb_opt import main
@@ -179,7 +179,7 @@ from dataclasses import dataclass
 from bb.dialects import block
 from bb.lowering.pipelines import register_pass, register_rule
 from bb.passes.rules.exp_of_shift import ExpOfShift
-from bb.passes.rules.items import copy_elementwise
+from bb.passes.rules.shared.items import copy_elementwise
 from bb.passes.rules.law import Placer
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import RewritePattern

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import cast
 
-from ...passes.explore import EXTENSIONS
 from ...passes.rules.constant_prologue import ConstantPrologue
-from ...passes.rules.extension import Extension
-from ...passes.rules.fuse_elementwise import FuseElementwise
 from ...passes.rules.law import AnyLaw
-from ...passes.rules.table import all_laws
+from ...passes.rules.shared.extension import Extension
+from ...passes.rules.table import all_laws, later_laws
 from .markdown import fenced, item, page, paragraph, table
 
 INTRODUCTION = """
@@ -36,9 +33,8 @@ over its iterations.
 
 
 def documented_laws() -> list[type[AnyLaw]]:
-    """The laws of the page, in its order."""
-    extensions = cast("Iterable[type[AnyLaw]]", EXTENSIONS)
-    return [*dict.fromkeys([*all_laws(), *extensions, ConstantPrologue, FuseElementwise])]
+    """Return the laws of the page, in its order."""
+    return [*all_laws(), *sorted((*later_laws(), ConstantPrologue), key=lambda law: (law.topic, law.rank))]
 
 
 def text() -> str:

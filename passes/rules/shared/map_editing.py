@@ -8,8 +8,8 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from ...dialects import block
-from ...dialects.block import Kind
+from ....dialects import block
+from ....dialects.block import Kind
 
 PROLOGUE = "bb.prologue"
 """Attribute of a map that depends on constants alone and need run only once."""

@@ -21,8 +21,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from ..dialects import block
-from ..dialects.block import Blocking
+from ....dialects import block
+from ....dialects.block import Blocking
+from .roles import Roles
 
 ROWS = 128
 CHAINED = 64
@@ -54,26 +55,16 @@ class GpuTile:
     """Of what is chained, and rows are reduced along as scores are."""
 
 
-def gpu_tile(
-    dims: Mapping[str, block.DimAttr],
-    rows: Collection[str],
-    chained: Collection[str],
-    reduced: Collection[str],
-    sums: Mapping[str, int],
-    scores: Mapping[str, int],
-    *,
-    wide: bool = False,
-) -> GpuTile:
-    """The tile for a program with contractions.
+def gpu_tile(dims: Mapping[str, block.DimAttr], roles: Roles) -> GpuTile:
+    """Return the tile for a program with contractions.
 
-    `sums` are the columns of results that nothing is summed over later, and how many contractions have them;
-    `reduced` are the dims that rows are reduced along: warps that hold whole rows of those do better.
-    `scores` says how many contractions have each of the keys as columns, one for each part of rotated
-    queries: all of them are in registers at once. `wide` says that operands of contractions have 32 bits or
-    more: they take twice the shared memory, and, on FMA units, more registers beside the sums.
+    Warps that hold whole rows of dims that rows are reduced along do better. All contractions that have a key
+    as a column, one for each part of rotated queries, have it in registers at once. Wide operands take twice
+    the shared memory, and, on FMA units, more registers beside the sums.
     """
+    rows, chained, sums, scores, wide = roles.rows, roles.chained, roles.sums, roles.scores, roles.wide
     parts = 2 if wide else 1
-    if any(name in reduced for name in (*chained, *sums)) or not sums:
+    if any(name in roles.reduced for name in (*chained, *sums)) or not sums:
         chain = CHAINED if _widest(dims, rows, chained) <= CHAINED else CHAINED // 2
         cut = [name for name in chained if (dims[name].static_extent or CHAINED + 1) > CHAINED]
         beside = max(scores.values(), default=1) * _widest(dims, rows, cut)
@@ -120,41 +111,29 @@ def _columns_of_product(
     return next(filter(is_busy, sizes), sizes[-1])
 
 
-def gpu_shape(
-    name: str,
-    dims: Mapping[str, block.DimAttr],
-    rows: Collection[str],
-    chained: Collection[str],
-    looped: Collection[str],
-    columns: Collection[str],
-    keys: Collection[str],
-    given: Collection[str],
-    tile: GpuTile,
-    *,
-    sweeps_rows: bool,
-) -> block.DimAttr:
-    """The dim with a block size, by its part in results (`rows`, `given`, `columns`) and contractions
-    (`chained`, `keys` among them).
+def gpu_shape(name: str, dims: Mapping[str, block.DimAttr], roles: Roles) -> block.DimAttr:
+    """Return a dim with a block size, by its part in results and contractions.
 
-    Dims in `looped` are cut by a mask, so that a loop over their blocks ends early: they are never whole.
+    Dims that a mask cuts, so that a loop over their blocks ends early, are never whole.
     """
     dim = dims[name]
     extent = dim.static_extent
     whole = block.DimAttr(dim.extent.data, 0, Blocking.Whole)
-    if sweeps_rows:
-        if name in rows:
+    if roles.sweeps_rows:
+        if name in roles.rows:
             return dim.with_block_size(SWEPT_ROWS)
         return whole if extent is not None and extent <= LONGEST_ROW else dim.with_block_size(ROW_PART)
-    if name in rows:
+    tile = gpu_tile(dims, roles)
+    if name in roles.rows:
         return dim.with_block_size(tile.rows)
-    if name in chained:
-        size = tile.keys if name in keys else tile.chained
+    if name in roles.chained:
+        size = tile.keys if name in roles.scores else tile.chained
         # Columns of results stay whole where they can: rows are reduced along them, and residuals added.
-        longest = max(size, CHAINED) if name in given else size
-        if extent is None or extent > longest or name in looped:
+        longest = max(size, CHAINED) if name in roles.given else size
+        if extent is None or extent > longest or name in roles.causal_columns:
             return dim.with_block_size(size)
         return whole
-    if name in columns:
+    if name in roles.columns:
         longest, size = tile.whole, tile.columns
     else:
         longest, size = tile.whole_depth, tile.depth

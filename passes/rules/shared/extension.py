@@ -1,4 +1,4 @@
-"""What the three ways to extend a map share.
+"""The base of the three laws that extend a map, and what they share.
 
 Extensions repeat work to save traffic: they are never part of the fixpoint, but tried one by one by the
 driver, which keeps an extension only if a structural law fires afterwards.
@@ -14,35 +14,37 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from ...dialects import block
-from ..facts import is_inside
-from .law import Law, SiteT
+from ....dialects import block
+from ...facts import is_inside
+from ..law import Law, Phase, SiteT, Topic
 
 
-class Extension(Law[SiteT], Generic[SiteT]):
+class Extension(Law[block.MapOp, SiteT], Generic[SiteT]):
     """A law that the driver applies at one chosen site."""
 
+    phase = Phase.EXTENSION
+    topic = Topic.EXTENSIONS
     repeats: ClassVar[str]
     """What is computed more often afterwards."""
 
     def has_contractions(self, site: SiteT) -> bool:
-        """Whether contractions are among what is repeated; extensions without are tried first."""
+        """True if contractions are among what is repeated; extensions without are tried first."""
         raise NotImplementedError
 
     def describe(self, site: SiteT) -> str:
-        """The site in words: `extend N into L`."""
+        """Return the site in words: `extend N into L`."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one result of a map needs: operations inside the map, at any depth, and values from outside it."""
+    """The operations inside a map, at any depth, and the values from outside it that one result needs."""
 
     ops: tuple[Operation, ...]
     outside: tuple[SSAValue, ...]
 
     def contracts(self) -> bool:
-        """Whether a contraction is part of it."""
+        """True if a contraction is part of it."""
         return any(isinstance(op, block.DotOp) for op in self.ops)
 
 
@@ -75,20 +77,20 @@ def part_for(map_: block.MapOp, result: SSAValue) -> Part:
 
 
 def _yielded_for(map_: block.MapOp, result: SSAValue) -> list[SSAValue]:
-    """What a map's body yields for one result: one value, and the exponent of a sum that is relative to a
-    maximum.
+    """Return what a map's body yields for one result: one value, and the exponent of a sum that is relative
+    to a maximum.
     """
     index = map_.results.index(result)  # pyright: ignore[reportArgumentType]
     return [map_.yield_op.arguments[kept] for kept in map_.with_pivots([index])]
 
 
 def named(value: SSAValue) -> str:
-    """A value as people would call it."""
+    """Return the name of a value as people would say it."""
     return f"%{value.name_hint}" if value.name_hint else "a list without a name"
 
 
 def contains_contraction(ops: Sequence[Operation]) -> bool:
-    """Whether any of the operations is, or contains, a contraction."""
+    """True if any of the operations is, or contains, a contraction."""
     return any(isinstance(inner, block.DotOp) for op in ops for inner in op.walk())
 
 

@@ -1,0 +1,1 @@
+"""Passes from the block dialect to itself."""

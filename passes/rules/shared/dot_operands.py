@@ -1,0 +1,44 @@
+"""A contraction seen from one of its operands, so that one text serves for the left and the right one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ....dialects import block
+from ..law import Placer
+from .items import cast
+
+
+@dataclass(frozen=True)
+class DotOperand:
+    """The left or the right operand of a contraction: `dot(a, b)` is a·bᵀ, so both have rows of one kind."""
+
+    dot: block.DotOp
+    left: bool
+
+    @property
+    def value(self) -> SSAValue:
+        """The operand."""
+        return self.dot.lhs if self.left else self.dot.rhs
+
+    @property
+    def other(self) -> SSAValue:
+        """The operand that it is contracted with."""
+        return self.dot.rhs if self.left else self.dot.lhs
+
+    def in_order(self, own: SSAValue, other: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Return a value for this operand and one for the other one, the left one first."""
+        return (own, other) if self.left else (other, own)
+
+    def contract(self, place: Placer, own: SSAValue, other: SSAValue | None = None) -> SSAValue:
+        """Contract another item in the operand's place, in its element type, with `other` if it is given."""
+        own = cast(place, own, block.element_type_of(self.value.type))
+        operands = self.in_order(own, self.other if other is None else other)
+        return place(block.DotOp(*operands, self.dot.accumulator), self.dot.result.name_hint)
+
+
+def operands_of(dot: block.DotOp) -> tuple[DotOperand, DotOperand]:
+    """Return the left and the right operand of a contraction."""
+    return DotOperand(dot, True), DotOperand(dot, False)
