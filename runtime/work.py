@@ -1,4 +1,4 @@
-"""What a program must do at least on given arrays: flops of contractions, and bytes that it must touch."""
+"""Work that a program must do at least on given arrays: flops of contractions, and bytes to touch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Work:
 
 
 def work_of(program: ModuleOp, entry: str, inputs: Sequence[Array], results: Sequence[Array]) -> Work:
-    """The work of a function of a program, before any fusion, on some inputs.
+    """Return the work of a function of a program, before any fusion, on some inputs.
 
     Raises what the passes from arrays to blocks raise.
     """
@@ -62,6 +62,6 @@ def _flops(function: FuncOp, inputs: Sequence[Array]) -> int | None:
 
 
 def needs_double(program: ModuleOp) -> bool:
-    """Whether a program has arrays in float64, which are computed at half the speed."""
+    """True if a program has arrays in float64, which are computed at half the speed."""
     types = (str(type) for function in functions_of(program) for type in function.function_type.inputs)
     return any(type.endswith("f64>") for type in types)

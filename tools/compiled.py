@@ -1,9 +1,9 @@
-"""`bb-run --target cpu`, `cuda` and `emulator`: the functions of a program compiled, run and timed."""
+"""`bb-run` for the targets that programs are compiled for: functions compiled, run and timed."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -16,20 +16,24 @@ from ..passes.array_traffic import difference_lines
 from ..passes.kernel_moves import moves_of_module
 from ..passes.kernel_traffic import table_text
 from ..passes.ranges import declare_ranges
+from ..runtime.api import compile_all
+from ..runtime.compile_options import TIERS, CompileOptions, CudaOptions
 from ..runtime.cuda_compile.resources import resource_table
 from ..runtime.cuda_library import CudaLibrary
-from ..runtime.executable import Executable, compile_all
+from ..runtime.executable import Executable
 from ..runtime.interpreter import public_functions, select_function
-from ..runtime.kernel_library import KernelLibrary
-from ..runtime.lowered_program import DEFAULT_ARCH, TIERS, CompileOptions, CudaOptions
+from ..runtime.library import Library
 from ..runtime.machine_limits import machine_limits
-from ..runtime.profile import Profile
+from ..runtime.profile_report import Profile
 from ..runtime.ranged import extents_of
 from ..runtime.scalar_semantics import Array
+from ..runtime.target import Target
+from ..runtime.targets import INTERPRETER, listed_targets, source_of, target_named, targets_with
 from ..runtime.threads import thread_count
 from ..runtime.timing import duration, interleaved
-from ..runtime.tuning.choosing import Request, choice_for
+from ..runtime.tuning.choosing import choice_for
 from ..runtime.tuning.keys import key_of
+from ..runtime.tuning.request import Request
 from ..runtime.tuning.store import find
 from ..runtime.work import needs_double, work_of
 from .benchmark import Measurement
@@ -37,18 +41,15 @@ from .files import ToolError
 from .roofline import check_plot
 
 INTERPRETER_ONLY = ("block", "block_size", "float64")
-COMPILED_ONLY = ("source", "no_cache")
-CPU_ONLY = ("bench", "profile", "profile_json", "roofline", "threads", "tune", "choose")
-GPU_ONLY = ("report", "arch", "tf32")
-EMULATOR_ONLY = ("tier", "check_accesses")
-_BELONG: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(INTERPRETER_ONLY, ("interpreter",)),
-    **dict.fromkeys(COMPILED_ONLY, ("cpu", "cuda", "emulator")),
-    **dict.fromkeys(CPU_ONLY, ("cpu",)),
-    **dict.fromkeys(GPU_ONLY, ("cuda", "emulator")),
-    **dict.fromkeys(EMULATOR_ONLY, ("emulator",)),
-}
-"""The targets that options belong to."""
+_TRAITS: Sequence[tuple[tuple[str, ...], Callable[[Target], bool]]] = (
+    (("source", "no_cache"), lambda target: True),
+    (("bench", "profile", "profile_json", "roofline"), lambda target: target.can_profile),
+    (("threads",), lambda target: target.has_threads),
+    (("tune", "choose"), lambda target: target.can_tune),
+    (("report", "arch", "tf32"), lambda target: target.has_cuda_kernels),
+    (("tier", "check_accesses"), lambda target: target.is_emulated),
+)
+"""Options, and the trait that a target must have for them."""
 NOT_WITH_SOURCE = (
     *("input", "random", "extent", "check", "bench", "profile", "profile_json", "roofline"),
     *("threads", "output", "no_cache", "tier", "check_accesses", "tune"),
@@ -59,14 +60,11 @@ ONLY_WITH_PROFILE = ("profile_json", "roofline")
 
 def check_options(options: argparse.Namespace) -> None:
     """Raise ToolError for options that have no meaning together."""
-    for name, targets in _BELONG.items():
+    for name, targets in _targets_of_options().items():
         if _given(options, name) and options.target not in targets:
-            own = " and ".join(filter(None, (", ".join(targets[:-1]), targets[-1])))
-            plural = "s" if len(targets) > 1 else ""
+            own = listed_targets(targets)
             hint = "; block sizes are set by block-shapes{M=64} in -p" if name.startswith("block") else ""
-            raise ToolError(
-                f"{_option(name)} belongs to the target{plural} {own}, not to {options.target}{hint}"
-            )
+            raise ToolError(f"{_option(name)} belongs to {own}, not to {options.target}{hint}")
     if options.report and options.source:
         raise ToolError("--source and --report both print and run nothing: ask for one")
     if options.report:
@@ -88,6 +86,14 @@ def check_options(options: argparse.Namespace) -> None:
         check_plot(options.roofline)
 
 
+def _targets_of_options() -> dict[str, tuple[str, ...]]:
+    """Return the names of the targets that options belong to, by the names of the options."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(INTERPRETER_ONLY, (INTERPRETER,))
+    for names, trait in _TRAITS:
+        found |= dict.fromkeys(names, targets_with(trait))
+    return found
+
+
 def _given(options: argparse.Namespace, name: str) -> bool:
     value: object = getattr(options, name)
     # Seed 0 is a seed, too.
@@ -99,7 +105,7 @@ def _option(name: str) -> str:
 
 
 def cuda_options(options: argparse.Namespace) -> CudaOptions:
-    """How kernels for a GPU are compiled and run. Raises InputError."""
+    """Return the options of kernels for a GPU. Raises InputError."""
     return CudaOptions(
         arch=options.arch,
         tier=options.tier or TIERS[0],
@@ -108,12 +114,12 @@ def cuda_options(options: argparse.Namespace) -> CudaOptions:
     )
 
 
-def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | CudaLibrary:
-    """The kernels as source, which no compiler has seen. Raises what the passes raise."""
+def _lowered(program: ModuleOp, options: argparse.Namespace) -> Library:
+    """Return the kernels as source, which no compiler has seen. Raises what the passes raise."""
     functions = public_functions(program)
     entry: str | None = options.entry or (functions[0].sym_name.data if len(functions) == 1 else None)
     choice = None
-    if options.target == "cpu" and entry is not None and not options.passes:
+    if target_named(options.target).can_tune and entry is not None and not options.passes:
         choice = _choice(program, entry, options)
     compile_options = CompileOptions(
         options.entry,
@@ -123,27 +129,24 @@ def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | 
         cuda=cuda_options(options),
         choice=choice,
     )
-    library: KernelLibrary | CudaLibrary
-    if options.target == "cpu":
-        library = KernelLibrary(program, compile_options, build=False)
-    else:
-        library = CudaLibrary(program, compile_options)
+    library = source_of(program, compile_options)
     if not kernel.kernels_of(library.module):
         raise ToolError("there is no source to print: nothing of the program becomes a kernel")
     return library
 
 
-def source_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """The source of the kernels: C++, or CUDA C++. Raises what the passes raise."""
+def source_text(program: ModuleOp, options: argparse.Namespace) -> str:
+    """Return the source of the kernels: C++, or CUDA C++. Raises what the passes raise."""
     return _lowered(program, options).source
 
 
 def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """Tables of what the kernels take of a GPU, and of what they move. Raises CudaCompilerError, and what the
-    passes raise.
+    """Return tables of what the kernels take of a GPU, and of what they move.
+
+    Raises CudaCompilerError, and what the passes raise.
     """
     library = _lowered(program, options)
-    assert isinstance(library, CudaLibrary)
+    assert isinstance(library, CudaLibrary)  # `check_options` refuses targets without CUDA kernels
     console = Console(width=120)
     with console.capture() as captured:
         console.print(resource_table(library.resources()))
@@ -151,7 +154,7 @@ def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
 
 
 def _traffic_of(library: CudaLibrary) -> str:
-    """What the kernels read and write, and where that is not what the block program does."""
+    """Return what the kernels read and write, and its differences from what the block program does."""
     moves = moves_of_module(library.module)
     text = table_text(moves)
     of_kernel = {each.name: each for each in moves}
@@ -169,13 +172,13 @@ def _traffic_of(library: CudaLibrary) -> str:
 
 
 def _choice(program: ModuleOp, name: str, options: argparse.Namespace) -> Choice | None:
-    """How to compile a function: as was or is measured, or as the model says; None for the default."""
+    """Return the choice for a function, measured or by the model; None for the default."""
     request = Request(name, options.choose, options.tune, not options.no_cache)
     return choice_for(program, request)
 
 
 def _for_extents(program: ModuleOp, arrays: Mapping[str, Sequence[Array]]) -> ModuleOp:
-    """The program, meant for the extents of the arrays that its functions get; itself, if it knows them."""
+    """Return the program, meant for the extents of its functions' arrays; itself, if it knows them."""
     found = {name: extents_of(program, name, own) for name, own in arrays.items()}
     if not any(found.values()):
         return program
@@ -193,15 +196,15 @@ class Compiled:
     def __init__(self, program: ModuleOp, arrays: Mapping[str, Sequence[Array]], options: argparse.Namespace):
         self.use_cache = not options.no_cache
         self.threads = thread_count(options.threads)
-        self.target: str = options.target
+        self.target = target_named(options.target)
         self.cuda = cuda_options(options)
         pipeline: str | None = options.passes or None
         names = list(arrays)
         self.program, self.choices = program, dict[str, Choice | None]()
-        if self.target == "cpu" and not pipeline:
+        if self.target.can_tune and not pipeline:
             meant = _for_extents(program, arrays)
             self.choices = {name: _choice(meant, name, options) for name in names}
-            # Where nothing is chosen for these extents, it stays a program for all.
+            # Without a choice for these extents, it stays a program for all.
             chosen = options.tune is not None or options.choose is not None or any(self.choices.values())
             if chosen or meant is program:
                 self.program = meant
@@ -211,7 +214,7 @@ class Compiled:
         self.executables: Mapping[str, Executable]
         if options.entry is None and not any(self.choices.values()):
             self.executables = compile_all(
-                program, pipeline=pipeline, use_cache=self.use_cache, target=self.target, cuda=self.cuda
+                program, pipeline=pipeline, use_cache=self.use_cache, target=self.target.name, cuda=self.cuda
             )
             return
         self.executables = {
@@ -223,7 +226,7 @@ class Compiled:
                     (),
                     self.use_cache,
                     choice=self.choices.get(name),
-                    target=self.target,
+                    target=self.target.name,
                     cuda=self.cuda,
                 ),
             )
@@ -231,7 +234,7 @@ class Compiled:
         }
 
     def chosen(self, name: str) -> list[str]:
-        """What was chosen for a function in place of the default, and what that was found to be worth."""
+        """Return lines on what was chosen for a function in place of the default, and its measured times."""
         choice = self.choices.get(name)
         if choice is None:
             return []
@@ -245,33 +248,22 @@ class Compiled:
 
     @property
     def where(self) -> str:
-        """Where the functions run, for people."""
-        match self.target:
-            case "cpu":
-                return f"the cpu, {self.threads} thread{'s' if self.threads > 1 else ''}"
-            case "emulator":
-                tier = "PTX of " + (self.cuda.arch or DEFAULT_ARCH) if self.cuda.tier == "ptx" else "source"
-                return f"the emulator ({tier} tier, {'check' if self.cuda.check else 'fast'} mode): emulated"
-            case _:
-                return "the GPU"
+        """The place where the functions run, for people."""
+        return self.target.place(self.threads, self.cuda)
 
     def run(self, name: str, arrays: Sequence[Array]) -> list[Array]:
-        """The results of a function. Raises InputError."""
-        executable = self.executables[name]
-        if self.target == "cuda":
-            return executable.run_on_host_arrays(arrays)
-        found = executable(*arrays, threads=self.threads)
-        return list(found) if isinstance(found, tuple) else [found]
+        """Return the results of a function. Raises InputError."""
+        return self.executables[name].run_on_host_arrays(arrays, threads=self.threads)
 
     def profile(self, name: str, arrays: Sequence[Array]) -> Profile | None:
-        """Where the time of a function's calls goes; None where it has no kernels."""
+        """Measure where the time of a function's calls goes; None where it has no kernels."""
         executable = self.executables[name]
         if not any(isinstance(op, kernel.LaunchOp) for op in executable.function.body.block.ops):
             return None
         return executable.profile(*arrays, threads=self.threads)
 
     def measure(self, cases: Sequence[tuple[str, Sequence[Array]]]) -> list[Measurement]:
-        """The times of functions on their arrays; they take turns, and write to the same arrays always."""
+        """Measure functions on their arrays; they take turns, and write to the same arrays always."""
 
         def call(name: str, arrays: Sequence[Array], outputs: list[Array]) -> None:
             self.executables[name](*arrays, out=outputs, threads=self.threads)
