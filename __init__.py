@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from .lowering.pipelines import register_rule as register_rule
     from .lowering.programs import ProgramError as ProgramError
     from .lowering.programs import parse as parse
+    from .runtime.api import compile_program as compile
     from .runtime.api import random_inputs as random_inputs
     from .runtime.api import run as run
     from .runtime.compile_errors import HostCompilerError as HostCompilerError
+    from .runtime.compile_options import CudaOptions as CudaOptions
     from .runtime.exact.equivalence import Verdict as Verdict
     from .runtime.exact.equivalence import equivalent as equivalent
     from .runtime.executable import Executable as Executable
-    from .runtime.executable import compile_program as compile
     from .runtime.interpreter import InputError as InputError
     from .runtime.interpreter import InterpreterError as InterpreterError
     from .runtime.interpreter import Run as Run
     from .runtime.interpreter import interpret as interpret
-    from .runtime.lowered_program import CudaOptions as CudaOptions
 
     __version__: str
 
@@ -47,7 +47,7 @@ _HOMES: dict[str, str] = {
     "Array": "dialects.builder",
     "ArrayFunction": "dialects.builder",
     "BlockFunction": "dialects.builder",
-    "CudaOptions": "runtime.lowered_program",
+    "CudaOptions": "runtime.compile_options",
     "Executable": "runtime.executable",
     "HostCompilerError": "runtime.compile_errors",
     "InputError": "runtime.interpreter",
@@ -112,7 +112,7 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         value: object = import_module(f".{_MODULES[name]}", __name__)
     elif name == "compile":  # as a name inside a module it would hide Python's own
-        value = import_module(".runtime.executable", __name__).compile_program
+        value = import_module(".runtime.api", __name__).compile_program
     elif name in _HOMES:
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     elif name == "__version__":

@@ -35,13 +35,14 @@ import numpy as np
 from bb.lowering.choices import DEFAULT, UNFUSED, Choice, choice_of
 from bb.passes.selection import as_numbers
 from bb.runtime.cache_directory import DIRECTORY_VARIABLE, user_cache
+from bb.runtime.compile_options import CompileOptions
 from bb.runtime.constants import declare_constants
 from bb.runtime.executable import Executable
 from bb.runtime.interpreter import select_function
-from bb.runtime.kernel_library import CompileOptions
 from bb.runtime.machine_description import this_machine
-from bb.runtime.tuning.choosing import Request, choice_for
-from bb.runtime.tuning.ways import Ways, modelled, ways_of
+from bb.runtime.tuning.choosing import choice_for
+from bb.runtime.tuning.request import Request
+from bb.runtime.tuning.ways import CandidatePipelines, candidate_pipelines, modelled
 from comparison.workloads import BOUNDS, ROWS, Workload
 from validation_report import report
 
@@ -90,7 +91,7 @@ def program_of(workload: Workload) -> Any:
 
 def points_of(workload: Workload, count: int) -> list[Point]:
     """The ways to compile a row that are measured, the same in every run on a machine."""
-    ways = ways_of(program_of(workload), this_machine())
+    ways = candidate_pipelines(program_of(workload), this_machine())
     assert ways is not None
     assert ways.unfused is not None
     points: dict[tuple[object, ...], Point] = {}
@@ -113,7 +114,7 @@ def points_of(workload: Workload, count: int) -> list[Point]:
     return list(points.values())
 
 
-def drawn(ways: Ways, rng: random.Random) -> tuple[Choice, float]:
+def drawn(ways: CandidatePipelines, rng: random.Random) -> tuple[Choice, float]:
     """A snapshot with sizes of the grid, half of the dims on average as the model would have them."""
     candidate = rng.choice(ways.candidates)
     costed, sizes = candidate.costed, dict(candidate.sizes)

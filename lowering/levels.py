@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects import block, kernel
 from ..passes.stabilize.needs import is_stabilized
-from .pipelines import PIPELINES, PassPipeline, PipelineError, split_after
+from .pipelines import PipelineError, split_after
 
 TO_BLOCKS = "array-to-block"
 STABILIZED = "block-stabilize"
@@ -33,15 +33,11 @@ def is_block_program(function: FuncOp) -> bool:
     return any(op.name.startswith("block.") for op in function.walk())
 
 
-def remaining_passes(
-    module: ModuleOp, target: str, passes: tuple[ModulePass, ...] | None = None
-) -> tuple[ModulePass, ...]:
-    """Return the rest of a target's default pipeline for a program: all for arrays, nothing for kernels.
+def remaining_passes(module: ModuleOp, passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:
+    """Return what is left of the passes from arrays to kernels for a program: none if it is kernels already.
 
-    A block program goes in after `array-to-block`, a stabilised one after `block-stabilize`. `passes` are
-    those of another pipeline with these two.
+    A block program goes in after `array-to-block`, a stabilised one after `block-stabilize`.
     """
-    passes = PassPipeline(PIPELINES[target]).passes if passes is None else passes
     _, to_kernels = split_after(passes, TO_BLOCKS)
     functions = list(functions_of(module))
     if not any(is_block_program(function) or is_launcher(function) for function in functions):

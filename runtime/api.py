@@ -1,9 +1,11 @@
-"""Running programs from Python."""
+"""Programs run and compiled from Python: `bb.run`, `bb.compile`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -11,25 +13,32 @@ from xdsl.dialects.func import FuncOp
 from ..lowering.programs import parse
 from .array_interpreter import Callback
 from .block_interpreter import DEFAULT_BLOCK_SIZE
+from .compile_options import CompileOptions, CudaOptions
+from .constants import declare_constants
 from .inputs import check_block_sizes, ordered_inputs
 from .inputs import random_inputs as random_inputs_of
-from .interpreter import InputError, interpret, select_function
+from .interpreter import InputError, interpret, public_functions, select_function
 from .scalar_semantics import Array
+from .targets import (
+    INTERPRETER,
+    TARGETS,
+    check_target,
+    library_of,
+    listed_targets,
+    target_named,
+    targets_with,
+)
+from .tuning.request import Request
 
-TARGETS: tuple[str, ...] = ("interpreter", "cpu", "cuda", "emulator")
-"""What programs run on."""
-
-
-def check_target(target: str) -> None:
-    """Raise InputError for a target that there is not."""
-    if target not in TARGETS:
-        raise InputError(f"target '{target}' is unknown; programs run on: {', '.join(TARGETS)}")
+if TYPE_CHECKING:  # what only interprets programs need not wait for it
+    from .executable import Executable
+    from .ranged import RangedExecutable, Ranges
 
 
 def run(
     module: ModuleOp | str | os.PathLike[str],
     inputs: Sequence[object] | Mapping[str, object] = (),
-    target: str = "interpreter",
+    target: str = INTERPRETER,
     *,
     entry: str | None = None,
     float64: bool = False,
@@ -55,7 +64,7 @@ def run(
     check_target(target)
     program = module if isinstance(module, ModuleOp) else parse(module)
     function = select_function(program, entry)
-    if target != "interpreter":
+    if target in TARGETS:
         if float64:
             raise InputError("compiled code computes in the program's own types, not in float64")
         if block_sizes or default_block_size is not None:
@@ -84,14 +93,121 @@ def _run_compiled(
     target: str,
     callbacks: Mapping[str, Callback] | None,
 ) -> Array | tuple[Array, ...]:
-    from .executable import compile_program
-
     executable = compile_program(program, target=target, entry=function.sym_name.data, callbacks=callbacks)
-    if target == "cuda":  # arrays on the device stay there
+    if not target_named(target).host_arrays:  # arrays on a device stay there
         if not isinstance(inputs, Mapping):
             return executable(*inputs)
         return executable(*(inputs[name] for name in executable.argument_names if name in inputs))
     return executable(*ordered_inputs(function, inputs))
+
+
+class CompileArguments(TypedDict, total=False):
+    """Arguments of `compile_program` by name, but for `dims`, which decides what it returns."""
+
+    target: str
+    entry: str | None
+    pipeline: str | None
+    constants: Sequence[str]
+    use_cache: bool
+    callbacks: Mapping[str, Callback] | None
+    choose: str | None
+    tune: float | None
+    progress: bool | None
+    cuda: CudaOptions | None
+
+
+@overload
+def compile_program(
+    module: ModuleOp | str | os.PathLike[str], *, dims: None = None, **arguments: Unpack[CompileArguments]
+) -> Executable: ...
+@overload
+def compile_program(
+    module: ModuleOp | str | os.PathLike[str], *, dims: Ranges, **arguments: Unpack[CompileArguments]
+) -> RangedExecutable: ...
+def compile_program(
+    module: ModuleOp | str | os.PathLike[str],
+    *,
+    target: str = "cpu",
+    entry: str | None = None,
+    pipeline: str | None = None,
+    constants: Sequence[str] = (),
+    use_cache: bool = True,
+    callbacks: Mapping[str, Callback] | None = None,
+    choose: str | None = None,
+    tune: float | None = None,
+    progress: bool | None = None,
+    cuda: CudaOptions | None = None,
+    dims: Ranges | None = None,
+) -> Executable | RangedExecutable:
+    """Compile a function of a program for a target, `cpu`, `cuda` or `emulator`; `bb.compile`.
+
+    `module` is a program, its text, or the path of its file, at any level: arrays, blocks or kernels. `entry`
+    names the function where there are several public ones. `pipeline` replaces the target's default passes,
+    of which a program on blocks or kernels gets those that it has not gone through. With `use_cache=False`
+    the C++ is compiled for this process alone. `callbacks` are the functions that `array.custom` calls.
+    `constants` names arguments that are the same in every call (as the attribute `bb.constant` on them does):
+    what depends on them alone gets kernels of its own, which `Executable.prepare` runs once, and a call
+    without it every time. `cuda` says how kernels for a GPU are compiled, and run on the emulator.
+
+    How the program is fused and cut into blocks is what was measured to be best for it on this machine, if
+    that is in the user's cache; else `tune` measures for about so many seconds, and keeps what it finds there
+    (`progress=False`: without a bar on the terminal). Without either the default pipeline's rules decide, or
+    with `choose="model"` the cost model; with `choose="rules"` they do whatever was measured.
+
+    `dims` gives ranges to unknown extents, as `{"M": (1, 8)}` or `{"M": [(1, 8), (9, 512)]}`: the program is
+    compiled once for each, as is best there, and a call takes what was compiled for its extents. A range from
+    few rows to many is cut in two. Each range is tuned by itself, at its largest extent.
+
+    Raises InputError (no such function or target, no device), PipelineError (passes that are unknown, or that
+    leave something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and
+    what the passes and `parse` raise.
+    """
+    from .executable import Executable
+    from .ranged import compile_ranges
+    from .tuning.choosing import choice_for
+
+    own = target_named(target)
+    program = module if isinstance(module, ModuleOp) else parse(module)
+    if constants:
+        program = program.clone()
+        declare_constants(select_function(program, entry), constants)
+    if pipeline is not None and (tune is not None or choose is not None):
+        raise InputError("tune and choose decide which passes run, so they have no meaning with a pipeline")
+    if not own.can_tune and (tune is not None or choose is not None):
+        able = listed_targets(targets_with(lambda each: each.can_tune))
+        raise InputError(f"tune and choose belong to {able}, not to {target}")
+    options = CompileOptions(entry, pipeline, use_cache=use_cache, target=target, cuda=cuda or CudaOptions())
+    request = Request(entry, choose, tune, use_cache, progress, callbacks)
+
+    def compiled(program: ModuleOp) -> Executable:
+        choice = choice_for(program, request) if own.can_tune and pipeline is None else None
+        return Executable(program, replace(options, choice=choice), callbacks)
+
+    return compiled(program) if dims is None else compile_ranges(program, entry, dims, compiled)
+
+
+def compile_all(
+    module: ModuleOp | str | os.PathLike[str],
+    *,
+    pipeline: str | None = None,
+    sanitize: Sequence[str] = (),
+    use_cache: bool = True,
+    counting: bool = False,
+    target: str = "cpu",
+    cuda: CudaOptions | None = None,
+) -> dict[str, Executable]:
+    """Compile all public functions of a program into one library; the functions by name. See
+    `compile_program`.
+    """
+    from .executable import Executable
+
+    program = module if isinstance(module, ModuleOp) else parse(module)
+    options = CompileOptions(
+        None, pipeline, tuple(sanitize), use_cache, counting, target=target, cuda=cuda or CudaOptions()
+    )
+    library = library_of(program, options)
+    names = [function.sym_name.data for function in public_functions(library.module)]
+    return {name: Executable(program, replace(options, entry=name), library=library) for name in names}
 
 
 def random_inputs(
@@ -101,7 +217,7 @@ def random_inputs(
     entry: str | None = None,
     extents: Mapping[str, int] | None = None,
 ) -> list[Array]:
-    """Random arrays for the arguments of a function, as `bb-run --random` makes them.
+    """Return random arrays for the arguments of a function, as `bb-run --random` makes them.
 
     `extents` gives extents that are unknown: `{"q.0": 33}` for axis 0 of argument `q`, or `{"M": 33}` for the
     dim of that name. Raises InputError.

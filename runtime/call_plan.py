@@ -1,21 +1,21 @@
 """Repeated calls: what depends only on the dtypes, extents and strides of the arrays is worked out once.
 
-The first call with arrays of some layout takes the long way (`executable._Call`), which checks everything and
-notes what it launches. From the notes comes a `CallPlan`: the structures that the kernels read, complete but
-for the addresses. A later call with arrays of the same layout writes its addresses into them.
+The first call with arrays of some layout is a `Call`, which checks everything and records what it launches.
+From the record comes a `CallPlan`: the structures that the kernels read, complete but for the addresses. A
+later call with arrays of the same layout writes its addresses into them.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects import array
+from ..dialects.array import CustomOp
 from .arrays import ArrayView, view_of
 from .interpreter import InputError
 from .memory import ALIGNMENT, allocate, data_address
@@ -30,6 +30,8 @@ _KEPT_BYTES = 2**26
 
 _BYTES = np.dtype(np.uint8)
 
+Views = Mapping[SSAValue, ArrayView]
+"""Arrays of a call, by the values of the program."""
 Key = tuple[object, ...]
 """Layout of one call's arrays: dtype, extents, strides of each."""
 Read = tuple[Key, list[int], list[Any]]
@@ -48,8 +50,8 @@ class Launched:
 
 
 @dataclass
-class Notes:
-    """What a call did, as far as it is the same in all calls with arrays of the same layout."""
+class CallRecord:
+    """Record of what a call did, as far as it is the same in all calls with arrays of the same layout."""
 
     launched: list[Launched] = field(default_factory=list[Launched])
     parts: dict[int, tuple[ArrayView, ArrayView]] = field(
@@ -60,10 +62,10 @@ class Notes:
     repeatable: bool = True
     """False if the host computed something."""
 
-    def evaluated(self, op: Operation, operands: Sequence[ArrayView], result: ArrayView) -> None:
-        """Note an operation that the host evaluated."""
+    def add_evaluated(self, op: Operation, operands: Sequence[ArrayView], result: ArrayView) -> None:
+        """Record an operation that the host evaluated."""
         low, high = result.byte_range
-        if isinstance(op, array.CustomOp):
+        if isinstance(op, CustomOp):
             self.repeatable = False
         elif not operands:
             self.constants.append(result)
@@ -76,7 +78,7 @@ class Notes:
             self.repeatable = False
 
     def root(self, view: ArrayView) -> tuple[ArrayView, int]:
-        """The array that a view is a part of, and the distance of their first elements in bytes."""
+        """Return the array that a view is a part of, and the distance of their first elements in bytes."""
         root = view
         while id(root) in self.parts:
             root = self.parts[id(root)][1]
@@ -85,13 +87,54 @@ class Notes:
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """What stays of a launch: not the arrays of the first call, which would live as long as the plan."""
+    """A launch without the arrays of the first call, which would live as long as the plan."""
 
     name: str
     entry: Any
     strides: tuple[tuple[int, ...], ...]
     """Of each array."""
     lengths: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A word of a frame that takes an address: that of an array, and `offset` bytes."""
+
+    word: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallerArray:
+    """An array that the caller gives, or gets: the bytes from `low` to `high`, relative to its address."""
+
+    low: int
+    high: int
+    slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedArray:
+    """An array that is the same in every call: its address, and the word of a frame that takes it."""
+
+    address: int
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """The bytes from the address `low` to `high`, which is not among them."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class IntermediateMemory:
+    """Memory of one call for all arrays between kernels; a slot's offset is that in this memory."""
+
+    bytes: int
+    slots: tuple[Slot, ...]
 
 
 @dataclass(frozen=True)
@@ -103,7 +146,17 @@ class NewArray:
     dtype: np.dtype[Any]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True)
+class FrameLaunch:
+    """A launch that reads a frame: addresses of its arrays in `words`, and of the extents of its dims."""
+
+    name: str
+    entry: Any
+    arrays: int
+    lengths: int
+
+
+@dataclass(eq=False, slots=True)
 class Frame:
     """The memory that one call at a time writes to.
 
@@ -111,8 +164,7 @@ class Frame:
     """
 
     words: ctypes.Array[ctypes.c_uint64]
-    launches: tuple[tuple[str, Any, int, int], ...]
-    """Name, entry, address of its arrays in `words`, address of its extents."""
+    launches: tuple[FrameLaunch, ...]
     owners: tuple[object, ...]
 
 
@@ -121,126 +173,77 @@ class CallPlan:
     """The launches of calls with one layout. Only its pool of frames changes, which threads take from."""
 
     launches: tuple[PlannedLaunch, ...]
-    places: tuple[tuple[tuple[int, int], ...], ...]
-    """For each array of a call, arguments before outputs: where in a frame its address goes, and what is
-    added to it there."""
-    ranges: tuple[tuple[int, int], ...]
-    """For each array of a call: the bytes that it covers, relative to its address."""
-    bound: tuple[tuple[int, int], ...]
-    """The bytes that bound arguments cover."""
-    fixed: tuple[tuple[int, int], ...]
-    """Addresses that are the same in every call, and where they go."""
-    offsets: tuple[tuple[int, int], ...]
-    """Offsets of intermediate arrays in their memory, and where the addresses go."""
-    intermediate_bytes: int
+    arrays: tuple[CallerArray, ...]
+    """The arrays of a call: its arguments, then its results, given or new."""
+    arguments: int
+    """Number of the arguments among them."""
     new: tuple[NewArray, ...]
     """The results, where the caller gives no arrays for them."""
-    arguments: int
+    fixed: tuple[FixedArray, ...]
+    bound: tuple[ByteRange, ...]
+    """The bytes that bound arguments cover."""
+    intermediates: IntermediateMemory
     alignment_mask: int
+    """Bits that are 0 in the address of an array of any of the call's dtypes."""
     keep: tuple[object, ...]
-    """Arrays at the fixed addresses."""
+    """The fixed arrays, to keep their memory."""
     frames: list[Frame] = field(default_factory=list[Frame])
 
-    def run(self, addresses: list[int], threads: int, spare: list[Array]) -> list[Array]:
-        """Launch the kernels. Returns the new arrays. Raises MemoryError and InputError.
-
-        `spare` is memory for intermediate arrays from calls that have ended.
-        """
-        made: list[Array] = []
-        for new in self.new:
-            result = allocate(new.label, new.shape, new.dtype)
-            addresses.append(data_address(result))
-            made.append(result)
-        try:
-            frame = self.frames.pop()  # atomic: no other call has it now
-        except IndexError:
-            frame = self._frame()
-        words = frame.words
-        for address, places in zip(addresses, self.places, strict=True):
-            for place, distance in places:
-                words[place] = address + distance
-        memory = self._intermediate(words, spare) if self.intermediate_bytes else None
-        for name, entry, arrays, lengths in frame.launches:
-            if entry(arrays, lengths, threads):
-                raise MemoryError(f"'{name}' needs more scratch memory than there is")
-        self.frames.append(frame)
-        if memory is not None and len(memory) <= _KEPT_BYTES:
-            spare.append(memory)
-        return made
-
     def disjoint(self, addresses: Sequence[int]) -> bool:
-        """Whether no output can share memory with another array, by their first and last bytes alone."""
-        spans = [
-            (address + low, address + high)
-            for address, (low, high) in zip(addresses, self.ranges, strict=False)
+        """True if no output can share memory with another array, by their first and last bytes alone."""
+        ranges = [
+            (address + array.low, address + array.high)
+            for address, array in zip(addresses, self.arrays, strict=False)
         ]
         for number in range(self.arguments, len(addresses)):
-            low, high = spans[number]
-            for other_low, other_high in spans[:number]:
+            low, high = ranges[number]
+            for other_low, other_high in ranges[:number]:
                 if low < other_high and other_low < high:
                     return False
-            for other_low, other_high in self.bound:
-                if low < other_high and other_low < high:
+            for other in self.bound:
+                if low < other.high and other.low < high:
                     return False
         return True
 
-    def _frame(self) -> Frame:
+    def new_frame(self) -> Frame:
+        """Return a frame, complete but for the addresses of a call's arrays."""
         count = sum(len(each.strides) for each in self.launches)
         words = (ctypes.c_uint64 * max(1, 2 * count))()
         base = ctypes.addressof(words)
         owners: list[object] = [words]
-        launches: list[tuple[str, Any, int, int]] = []
+        launches: list[FrameLaunch] = []
         number = 0
         for each in self.launches:
             lengths = (ctypes.c_int64 * max(1, len(each.lengths)))(*each.lengths)
-            launches.append((each.name, each.entry, base + 16 * number, ctypes.addressof(lengths)))
+            launches.append(FrameLaunch(each.name, each.entry, base + 16 * number, ctypes.addressof(lengths)))
             owners.append(lengths)
             for numbers in each.strides:
                 strides = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
                 words[2 * number + 1] = ctypes.addressof(strides)
                 owners.append(strides)
                 number += 1
-        for address, place in self.fixed:
-            words[place] = address
+        for fixed in self.fixed:
+            words[fixed.word] = fixed.address
         return Frame(words, tuple(launches), tuple(owners))
-
-    def _intermediate(self, words: ctypes.Array[ctypes.c_uint64], spare: list[Array]) -> Array:
-        """Memory for the intermediate arrays."""
-        try:
-            memory = spare.pop()
-        except IndexError:
-            memory = None
-        if memory is None or len(memory) < self.intermediate_bytes:
-            memory = allocate("memory for intermediate arrays", (self.intermediate_bytes,), _BYTES)
-        base = data_address(memory)
-        for offset, place in self.offsets:
-            words[place] = base + offset
-        return memory
 
 
 class CallPlans:
-    """The plans of an executable, by the layout of the arrays it is called with.
+    """The plans of an executable on the CPU, by the layout of the arrays it is called with.
 
-    `bound` and `known` are the arrays that are there before a call: see `Executable.prepare`. `kind` makes a
-    plan of its fields.
+    `bound` and `known` are the arrays that are there before a call: see `Executable.prepare`.
     """
 
-    def __init__(
-        self,
-        bound: Mapping[SSAValue, ArrayView],
-        known: Mapping[SSAValue, ArrayView],
-        kind: Callable[..., CallPlan] = CallPlan,
-    ):
-        self._kind = kind
-        self._bound = dict(bound)
-        self._known = dict(known)
+    def __init__(self, bound: Views, known: Views):
+        self._bound = tuple(bound.values())
+        self._known = tuple(known.values())
         self._plans: dict[Key, CallPlan] = {}
         self._spare: list[Array] = []
+        """Memory for intermediate arrays, from calls that have ended."""
 
     def call(
         self, arrays: Sequence[object], out: object, threads: int | None
     ) -> Array | tuple[Array, ...] | None:
-        """Run a call as another one with arrays of the same layout was run; None: it must go the long way.
+        """Run a call as an earlier one with arrays of the same layout; None if a `Call` must run it.
 
         That is so, too, where anything looks wrong, so that errors are found and told in one place.
         """
@@ -259,7 +262,7 @@ class CallPlans:
             bits |= address
         if bits & plan.alignment_mask or (outputs and not plan.disjoint(addresses)):
             return None
-        made = plan.run(addresses, thread_count(threads), self._spare)
+        made = self._run(plan, addresses, thread_count(threads))
         results = [self._result(each) for each in owners[plan.arguments :]] if outputs else made
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -269,16 +272,16 @@ class CallPlans:
         out: object,
         inputs: Sequence[ArrayView],
         outputs: Sequence[ArrayView] | None,
-        notes: Notes,
+        record: CallRecord,
         results: Sequence[SSAValue],
     ) -> None:
-        """Remember a call that went the long way, unless the host had a part in it.
+        """Remember a call that a `Call` ran, unless the host had a part in it.
 
         `inputs` and `outputs` are the views of `arrays` and `out`, `results` the values that it returned.
         """
-        computed = [value for each in notes.launched for value in each.results]
+        computed = [value for each in record.launched for value in each.results]
         if (
-            not notes.repeatable
+            not record.repeatable
             or len(set(results)) != len(results)
             or any(value not in computed for value in results)
         ):
@@ -291,10 +294,47 @@ class CallPlans:
             return
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
-        self._plans[read[0]] = _planned(self._kind, inputs, outputs, self._bound, self._known, notes, results)
+        self._plans[read[0]] = _planned(inputs, outputs, self._bound, self._known, record, results)
+
+    def _run(self, plan: CallPlan, addresses: list[int], threads: int) -> list[Array]:
+        """Launch the kernels. Returns the new arrays. Raises MemoryError and InputError."""
+        made: list[Array] = []
+        for new in plan.new:
+            result = allocate(new.label, new.shape, new.dtype)
+            addresses.append(data_address(result))
+            made.append(result)
+        try:
+            frame = plan.frames.pop()  # atomic: no other call has it now
+        except IndexError:
+            frame = plan.new_frame()
+        words = frame.words
+        for address, array in zip(addresses, plan.arrays, strict=True):
+            for slot in array.slots:
+                words[slot.word] = address + slot.offset
+        memory = self._intermediate(plan.intermediates, words) if plan.intermediates.bytes else None
+        for each in frame.launches:
+            if each.entry(each.arrays, each.lengths, threads):
+                raise MemoryError(f"'{each.name}' needs more scratch memory than there is")
+        plan.frames.append(frame)
+        if memory is not None and len(memory) <= _KEPT_BYTES:
+            self._spare.append(memory)
+        return made
+
+    def _intermediate(self, wanted: IntermediateMemory, words: ctypes.Array[ctypes.c_uint64]) -> Array:
+        """Return memory for the intermediate arrays, and write their addresses."""
+        try:
+            memory = self._spare.pop()
+        except IndexError:
+            memory = None
+        if memory is None or len(memory) < wanted.bytes:
+            memory = allocate("memory for intermediate arrays", (wanted.bytes,), _BYTES)
+        base = data_address(memory)
+        for slot in wanted.slots:
+            words[slot.word] = base + slot.offset
+        return memory
 
     def _read(self, arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
-        """Layouts, addresses, and what holds them; None for something else than arrays.
+        """Return layouts, addresses, and what holds them; None for something else than arrays.
 
         What must hold besides for an array to be used is part of the layout: that an output can be written
         to.
@@ -324,7 +364,7 @@ class CallPlans:
         return tuple(key), addresses, owners
 
     def _result(self, output: Any) -> Array:
-        """What a call returns for an array that it was given for a result."""
+        """Return what a call gives for an array that it was given for a result."""
         return result_array(output)
 
 
@@ -332,7 +372,7 @@ _UNTYPED = np.dtype("V2")
 
 
 def result_array(output: Array | ArrayView) -> Array:
-    """What a call returns for an array that it was given for a result: that array, if numpy made it."""
+    """Return what a call gives for an array that it was given for a result: that array, if it is numpy's."""
     if isinstance(output, ArrayView):
         owner = output.owner
         return owner if type(owner) is np.ndarray else output.numpy()
@@ -340,61 +380,80 @@ def result_array(output: Array | ArrayView) -> Array:
 
 
 def _planned(
-    kind: Callable[..., CallPlan],
     inputs: Sequence[ArrayView],
     outputs: Sequence[ArrayView] | None,
-    bound: Mapping[SSAValue, ArrayView],
-    known: Mapping[SSAValue, ArrayView],
-    notes: Notes,
+    bound: Sequence[ArrayView],
+    known: Sequence[ArrayView],
+    record: CallRecord,
     results: Sequence[SSAValue],
 ) -> CallPlan:
     views: dict[SSAValue, ArrayView] = {}
-    for each in notes.launched:
+    for each in record.launched:
         views.update(zip(each.results, each.arrays[len(each.arrays) - len(each.results) :], strict=True))
     targets = [views[value] for value in results]
-    variable = {id(view): number for number, view in enumerate((*inputs, *targets))}
-    there = {id(view) for view in (*bound.values(), *known.values(), *notes.constants)}
-    places: list[list[tuple[int, int]]] = [[] for _ in variable]
-    fixed: list[tuple[int, int]] = []
-    intermediate: dict[int, Intermediate] = {}
-    place = 0
-    for step, each in enumerate(notes.launched):
-        for view in each.arrays:
-            root, distance = notes.root(view)
-            if id(root) in variable:
-                places[variable[id(root)]].append((place, distance))
-            elif id(root) in there:
-                fixed.append((view.pointer, place))
-            else:
-                low, high = root.byte_range
-                own = intermediate.setdefault(id(root), Intermediate(high - low, step))
-                own.last = step
-                own.places.append((place, distance))
-            place += 2
-    intermediate_bytes = lay_out(list(intermediate.values()))
-    every = [*inputs, *targets]
     new = [] if outputs is not None else targets
-    return kind(
+    every = [*inputs, *targets]
+    keep = (*bound, *known, *record.constants)
+    slots = _slots_of(record, every, keep)
+    return CallPlan(
         launches=tuple(
             PlannedLaunch(each.name, each.entry, tuple(view.strides for view in each.arrays), each.lengths)
-            for each in notes.launched
+            for each in record.launched
         ),
-        places=tuple(map(tuple, places)),
-        ranges=tuple(
-            (low - view.pointer, high - view.pointer) for view in every for low, high in [view.byte_range]
+        arrays=tuple(
+            CallerArray(low - view.pointer, high - view.pointer, tuple(own))
+            for view, own in zip(every, slots.of_caller, strict=True)
+            for low, high in [view.byte_range]
         ),
-        bound=tuple(view.byte_range for view in bound.values()),
-        fixed=tuple(fixed),
-        offsets=tuple(
-            (each.offset + distance, place)
-            for each in intermediate.values()
-            for place, distance in each.places
-        ),
-        intermediate_bytes=intermediate_bytes,
-        new=tuple(NewArray(view.label, view.shape, view.dtype) for view in new),
         arguments=len(inputs),
+        new=tuple(NewArray(view.label, view.shape, view.dtype) for view in new),
+        fixed=tuple(slots.fixed),
+        bound=tuple(ByteRange(*view.byte_range) for view in bound),
+        intermediates=_memory_of(slots.intermediates),
         alignment_mask=max((view.dtype.alignment for view in every), default=1) - 1,
-        keep=(*bound.values(), *known.values(), *notes.constants),
+        keep=keep,
+    )
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """The words of a frame that take addresses, by whose address it is."""
+
+    of_caller: list[list[Slot]]
+    """For each array that the caller gives or gets."""
+    fixed: list[FixedArray]
+    intermediates: list[Intermediate]
+
+
+def _slots_of(record: CallRecord, every: Sequence[ArrayView], keep: Sequence[ArrayView]) -> _Slots:
+    """Return the slots of a call's launches; `every` is the caller's arrays, `keep` those that are fixed."""
+    number_of = {id(view): number for number, view in enumerate(every)}
+    kept = {id(view) for view in keep}
+    of_caller: list[list[Slot]] = [[] for _ in number_of]
+    fixed: list[FixedArray] = []
+    intermediates: dict[int, Intermediate] = {}
+    word = 0
+    for step, each in enumerate(record.launched):
+        for view in each.arrays:
+            root, distance = record.root(view)
+            if id(root) in number_of:
+                of_caller[number_of[id(root)]].append(Slot(word, distance))
+            elif id(root) in kept:
+                fixed.append(FixedArray(view.pointer, word))
+            else:
+                low, high = root.byte_range
+                own = intermediates.setdefault(id(root), Intermediate(high - low, step))
+                own.last = step
+                own.slots.append(Slot(word, distance))
+            word += 2
+    return _Slots(of_caller, fixed, list(intermediates.values()))
+
+
+def _memory_of(arrays: Sequence[Intermediate]) -> IntermediateMemory:
+    """Lay out arrays between kernels in one piece of memory."""
+    size = lay_out(arrays)
+    return IntermediateMemory(
+        size, tuple(Slot(slot.word, each.offset + slot.offset) for each in arrays for slot in each.slots)
     )
 
 
@@ -405,13 +464,15 @@ class Intermediate:
     bytes: int
     first: int
     last: int = 0
-    places: list[tuple[int, int]] = field(default_factory=list["tuple[int, int]"])
+    slots: list[Slot] = field(default_factory=list[Slot])
+    """Words of a frame, and the distance from the array's first byte."""
     offset: int = 0
 
 
 def lay_out(arrays: Sequence[Intermediate]) -> int:
-    """Give each array an offset, so that none overlaps another one that lives at the same time; the largest
-    first, each at the lowest offset that is free. Returns the bytes that they need together.
+    """Give each array an offset, so that none overlaps another one that lives at the same time.
+
+    The largest comes first, each at the lowest offset that is free. Returns the bytes that all need.
     """
     placed: list[Intermediate] = []
     for one in sorted(arrays, key=lambda each: -each.bytes):
@@ -426,4 +487,5 @@ def lay_out(arrays: Sequence[Intermediate]) -> int:
 
 
 def round_up(count: int) -> int:
+    """Return the multiple of `ALIGNMENT` that is not below a number of bytes."""
     return -(-count // ALIGNMENT) * ALIGNMENT

@@ -1,4 +1,4 @@
-"""Programs on an NVIDIA GPU, through CuPy: compiled by NVRTC for the device at hand, on its stream."""
+"""Programs on an NVIDIA GPU, through CuPy: compiled by NVRTC for the current device, on its stream."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.diagnostics import one_sentence
 from ..lowering.emit_cuda import CudaKernel, CudaSource
-from .arrays import ArrayView
 from .cached_compilation import tree_digest
+from .compile_options import CompileOptions
 from .cuda_compile.diagnostics import compile_error
 from .cuda_emulator.native_files import device_directory
-from .cuda_library import CudaLibrary
+from .cuda_library import CudaLibrary, FunctionLaunch
 from .interpreter import InputError
-from .lowered_program import CompileOptions
 from .scalar_semantics import BFLOAT16
 from .settings import binary_size
 
@@ -38,7 +37,7 @@ class DeviceError(InputError):
 
 
 def cupy_module() -> Any:
-    """CuPy, with a device. Raises DeviceError where either is missing."""
+    """Return CuPy, with a device. Raises DeviceError where either is missing."""
     try:
         cupy: Any = importlib.import_module("cupy")
     except ImportError as error:
@@ -56,12 +55,12 @@ def cupy_module() -> Any:
 
 
 def raw_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What elements are to those who only move them: of bfloat16, which not all know, its bits."""
+    """Return the dtype that elements are moved as: of bfloat16, which not every library knows, its bits."""
     return np.dtype(np.uint16) if dtype == BFLOAT16 else dtype
 
 
 def new_array(cupy: Any, label: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
-    """A CuPy array that nothing has been written to. Raises DeviceError where there is no memory for it."""
+    """Return a CuPy array that is not initialised. Raises DeviceError where there is no memory for it."""
     try:
         array = cupy.empty(tuple(shape), raw_dtype(dtype))
     except MemoryError as error:  # CuPy's own is one
@@ -106,7 +105,7 @@ class DeviceLaunch:
 class DeviceLibrary(CudaLibrary):
     """The kernels of a program on the current device; compiled when the first one is launched."""
 
-    def __init__(self, program: ModuleOp, options: CompileOptions):
+    def __init__(self, program: ModuleOp, options: CompileOptions, pipeline: str):
         self._cupy = cupy_module()
         self._modules: dict[str, Any] = {}
         self._kernels: dict[tuple[str, str, int], Any] = {}
@@ -117,38 +116,29 @@ class DeviceLibrary(CudaLibrary):
                 f"the GPU has compute capability {capability[:-1]}.{capability[-1]}, generated code needs "
                 f"{OLDEST[0]}.{OLDEST[1]} (sm_80) or later"
             )
-        super().__init__(program, options)
+        super().__init__(program, options, pipeline)
 
     @property
     def arch(self) -> str:
         return self.options.cuda.arch or f"sm_{self._cupy.cuda.Device().compute_capability}"
 
-    def run(
-        self,
-        source: CudaSource,
-        function: CudaKernel,
-        tasks: int,
-        arrays: Sequence[ArrayView],
-        numbers: Sequence[np.generic],
-        scratch_bytes: int,
-        outputs: int,
-    ) -> DeviceLaunch:
-        blocks = tasks
+    def run(self, wanted: FunctionLaunch) -> DeviceLaunch:
+        function, blocks = wanted.function, wanted.tasks
         if function.scratch:
             # A few blocks for each multiprocessor, which run several iterations with one piece of memory.
             attributes = self._cupy.cuda.Device().attributes
-            blocks = min(tasks, 4 * int(attributes["MultiProcessorCount"]))
+            blocks = min(blocks, 4 * int(attributes["MultiProcessorCount"]))
         launch = DeviceLaunch(
             self._cupy,
-            self._kernel(source, function),
+            self._kernel(wanted.source, function),
             function.entry,
             blocks,
             function.threads,
             function.shared_bytes,
-            tuple(numbers),
-            (scratch_bytes, tasks) if function.scratch else None,
+            wanted.numbers,
+            (wanted.scratch_bytes, wanted.tasks) if function.scratch else None,
         )
-        launch([np.uint64(view.pointer) for view in arrays])
+        launch([np.uint64(view.pointer) for view in wanted.arrays])
         return launch
 
     def load(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,41 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects import kernel
 from ..dialects.kernel.placement import is_placed
 from ..lowering.emit_cuda import CudaKernel, CudaSource, Layout, emit_cuda
-from ..lowering.pipelines import PassPipeline
+from ..lowering.pipelines import PIPELINES, PassPipeline
 from ..passes.kernel_place_cuda import KernelPlaceCudaPass
 from .arrays import ArrayView
-from .call_plan import Launched, Notes
+from .call_plan import CallRecord, Launched
+from .compile_options import DEFAULT_ARCH, CompileOptions
 from .cuda_compile import KernelResources, compile_cuda, kernel_resources
 from .cuda_emulator.native_files import device_directory
 from .interpreter import InputError
 from .launch_plan import Launch
-from .lowered_program import DEFAULT_ARCH, CompileOptions, LoweredProgram
+from .lowered_program import LoweredProgram
 
 LARGEST_EXTENT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class FunctionLaunch:
+    """One launch of a function of a source on arrays, in the order of its parameters.
+
+    After the arrays the function takes `numbers`: strides, and extents. `tasks` is how many iterations its
+    blocks share. If the function takes memory of its own, it is `scratch_bytes` for each block.
+    """
+
+    launch: Launch
+    """The launch of the kernel that the function is a part of."""
+    source: CudaSource
+    function: CudaKernel
+    tasks: int
+    arrays: tuple[ArrayView, ...]
+    numbers: tuple[np.generic, ...]
+    scratch_bytes: int
+
+    @property
+    def inputs(self) -> int:
+        """Number of the arrays that the kernel reads; after them come those that it writes."""
+        return len(self.arrays) - len(self.launch.op.results_)
 
 
 class CudaLibrary(LoweredProgram):
@@ -29,8 +53,8 @@ class CudaLibrary(LoweredProgram):
 
     profiler = None
 
-    def __init__(self, program: ModuleOp, options: CompileOptions):
-        super().__init__(program, options, "cuda")
+    def __init__(self, program: ModuleOp, options: CompileOptions, pipeline: str = PIPELINES["cuda"]):
+        super().__init__(program, options, pipeline)
         if not all(is_placed(op) for op in self.module.walk() if isinstance(op, kernel.ParallelOp)):
             PassPipeline([KernelPlaceCudaPass()]).run(self.module)
         self._source: CudaSource | None = None
@@ -68,7 +92,7 @@ class CudaLibrary(LoweredProgram):
         return self.options.cuda.arch or DEFAULT_ARCH
 
     def resources(self, arch: str | None = None) -> list[KernelResources]:
-        """What each function takes of a GPU, compiled by NVRTC for an architecture; no device is needed.
+        """Return what each function takes of a GPU, compiled by NVRTC for an architecture, without a device.
 
         Raises CudaCompilerError.
         """
@@ -92,6 +116,11 @@ class CudaLibrary(LoweredProgram):
             if row.kernel == function.entry
         ]
 
+    def begin_call(self) -> None:
+        """Forget what the emulator reported of the last call."""
+        self.reports.clear()
+        self.launched.clear()
+
     def check(self, launch: Launch, lengths: list[int], threads: int) -> None:
         """Raise InputError for extents that the kernels' 32-bit indices do not reach."""
         for name, extent in zip(launch.dims, lengths, strict=True):
@@ -99,7 +128,7 @@ class CudaLibrary(LoweredProgram):
                 raise InputError(f"dim {name} has extent {extent}, a GPU kernel counts to {LARGEST_EXTENT}")
 
     def launch(
-        self, launch: Launch, arrays: list[ArrayView], lengths: list[int], threads: int, notes: Notes
+        self, launch: Launch, arrays: list[ArrayView], lengths: list[int], threads: int, record: CallRecord
     ) -> None:
         """Run a kernel on arrays, with the extents of its dims in order."""
         layouts = tuple(layout_of(view) for view in arrays)
@@ -120,31 +149,25 @@ class CudaLibrary(LoweredProgram):
             ]
             numbers += [np.int32(extents[name]) for name in function.dynamic_extents]
             scratch = function.scratch_bytes(extents)
-            entry = self.run(source, function, tasks, arrays, numbers, scratch, len(launch.op.results_))
+            entry = self.run(
+                FunctionLaunch(launch, source, function, tasks, tuple(arrays), tuple(numbers), scratch)
+            )
             if entry is None:
-                notes.repeatable = False
+                record.repeatable = False
                 continue
             results = tuple(launch.op.results_)
-            notes.launched.append(Launched(launch.name, entry, tuple(arrays), tuple(lengths), results))
+            record.launched.append(Launched(launch.name, entry, tuple(arrays), tuple(lengths), results))
 
-    def run(
-        self,
-        source: CudaSource,
-        function: CudaKernel,
-        tasks: int,
-        arrays: Sequence[ArrayView],
-        numbers: Sequence[np.generic],
-        scratch_bytes: int,
-        outputs: int,
-    ) -> Any:
-        """Run one function of a source. Gives what runs it again on other arrays of the same layout, if
-        anything does.
+    def run(self, wanted: FunctionLaunch) -> Any:
+        """Run one function of a source.
+
+        Returns what runs it again on other arrays of the same layout, or None where nothing does.
         """
         raise NotImplementedError
 
 
 def layout_of(view: ArrayView) -> Layout:
-    """How an array lies in memory."""
+    """Return the layout of an array in memory."""
     own = [(n, stride) for n, stride in zip(view.shape, view.strides, strict=True) if n != 1]
     step, dense = 1, True
     for extent, stride in reversed(own):

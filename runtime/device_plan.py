@@ -6,55 +6,46 @@ arrays. Those of other libraries, torch's too, go the long way each time: stream
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
-from .arrays import ArrayView
-from .call_plan import CallPlan, CallPlans, Read
+from .call_plan import CallPlan, CallPlans, Read, Views
 from .cuda_device import cupy_module, new_array
-from .scalar_semantics import Array
-
-
-@dataclass(eq=False)
-class DevicePlan(CallPlan):
-    """The launches of calls with one layout, on a GPU. Raises what CudaMemory and DeviceLibrary raise."""
-
-    cupy: Any = None
-
-    def run(self, addresses: list[int], threads: int, spare: list[Array]) -> list[Any]:
-        """Launch the kernels on CuPy's current stream. Returns the new arrays."""
-        made = [new_array(self.cupy, new.label, new.shape, new.dtype) for new in self.new]
-        addresses += [int(array.data.ptr) for array in made]
-        words = {place: address for address, place in self.fixed}
-        for address, places in zip(addresses, self.places, strict=True):
-            for place, distance in places:
-                words[place] = address + distance
-        memory = None
-        if self.intermediate_bytes:
-            shape = (self.intermediate_bytes,)
-            memory = new_array(self.cupy, "memory for intermediate arrays", shape, np.dtype(np.uint8))
-            base = int(memory.data.ptr)
-            for offset, place in self.offsets:
-                words[place] = base + offset
-        place = 0
-        for each in self.launches:
-            after = place + 2 * len(each.strides)
-            each.entry([np.uint64(words[number]) for number in range(place, after, 2)])
-            place = after
-        return made
 
 
 class DevicePlans(CallPlans):
-    """The plans of an executable for a GPU, by the layout of the arrays and the device."""
+    """The plans of an executable for a GPU, by the layout of the arrays and the device.
 
-    def __init__(self, bound: Mapping[SSAValue, ArrayView], known: Mapping[SSAValue, ArrayView]):
+    Calls raise what CudaMemory and DeviceLibrary raise.
+    """
+
+    def __init__(self, bound: Views, known: Views):
+        super().__init__(bound, known)
         self._cupy = cupy_module()
-        super().__init__(bound, known, partial(DevicePlan, cupy=self._cupy))
+
+    def _run(self, plan: CallPlan, addresses: list[int], threads: int) -> list[Any]:
+        """Launch the kernels on CuPy's current stream. Returns the new arrays."""
+        made = [new_array(self._cupy, new.label, new.shape, new.dtype) for new in plan.new]
+        addresses += [int(array.data.ptr) for array in made]
+        words = {fixed.word: fixed.address for fixed in plan.fixed}
+        for address, array in zip(addresses, plan.arrays, strict=True):
+            for slot in array.slots:
+                words[slot.word] = address + slot.offset
+        memory = None
+        if plan.intermediates.bytes:
+            shape = (plan.intermediates.bytes,)
+            memory = new_array(self._cupy, "memory for intermediate arrays", shape, np.dtype(np.uint8))
+            base = int(memory.data.ptr)
+            for slot in plan.intermediates.slots:
+                words[slot.word] = base + slot.offset
+        first = 0
+        for each in plan.launches:
+            after = first + 2 * len(each.strides)
+            each.entry([np.uint64(words[number]) for number in range(first, after, 2)])
+            first = after
+        return made
 
     def _read(self, arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
         device = int(self._cupy.cuda.Device().id)

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
-from ..lowering.emit_cuda import CudaKernel, CudaSource, Layout
+from ..lowering.emit_cuda import CudaSource, Layout
 from .arrays import ArrayView
-from .call_plan import Notes
+from .compile_options import CompileOptions
 from .cuda_emulator import EmulatedModule, EmulationError
-from .cuda_library import CudaLibrary
+from .cuda_library import CudaLibrary, FunctionLaunch
 from .launch_plan import Launch
 from .ptx import PtxModule
 from .scalar_semantics import Array
 
 BLOCKS = 3
-"""How many blocks there are where each runs several iterations."""
+"""Number of blocks where each runs several iterations."""
 TIME_LIMIT = 3600.0
 """Seconds of CPU time for one launch."""
 
@@ -25,28 +26,13 @@ TIME_LIMIT = 3600.0
 class EmulatedLibrary(CudaLibrary):
     """The kernels of a program, run by the emulator. `reports` says what the last call did."""
 
-    _names: tuple[str, ...] = ()
+    def __init__(self, program: ModuleOp, options: CompileOptions, pipeline: str):
+        super().__init__(program, options, pipeline)
+        self._modules: dict[int, EmulatedModule | PtxModule] = {}
 
-    def launch(
-        self, launch: Launch, arrays: list[ArrayView], lengths: list[int], threads: int, notes: Notes
-    ) -> None:
-        """Run a kernel on arrays. Raises EmulationError where it does something wrong."""
-        self._names = tuple(
-            argument.name_hint or f"array{number}"
-            for number, argument in enumerate(launch.function.body.block.args)
-        )
-        super().launch(launch, arrays, lengths, threads, notes)
-
-    def run(
-        self,
-        source: CudaSource,
-        function: CudaKernel,
-        tasks: int,
-        arrays: Sequence[ArrayView],
-        numbers: Sequence[np.generic],
-        scratch_bytes: int,
-        outputs: int,
-    ) -> None:
+    def run(self, wanted: FunctionLaunch) -> None:
+        """Run a function on arrays. Raises EmulationError where it does something wrong."""
+        function, arrays, numbers = wanted.function, wanted.arrays, wanted.numbers
         given: list[Array] = []
         copies: list[tuple[ArrayView, Array]] = []
         for view in arrays:
@@ -58,16 +44,14 @@ class EmulatedLibrary(CudaLibrary):
             # Elements before the first one, which no pointer of the emulator's reaches: copied in order.
             numbers = _renumbered(arrays, given, numbers, copies, function.layouts)
         arguments: list[object] = [*given, *numbers]
-        first_output = len(arrays) - outputs
-        undefined = [index for index in range(first_output, len(arrays)) if arrays[index].owner is not None]
-        blocks = tasks
+        undefined = [index for index in range(wanted.inputs, len(arrays)) if arrays[index].owner is not None]
+        blocks = wanted.tasks
         if function.scratch:
-            blocks = min(tasks, BLOCKS)
+            blocks = min(blocks, BLOCKS)
             undefined.append(len(arguments))
-            arguments.append(np.empty(max(16, blocks * scratch_bytes), np.uint8))
-            arguments += [np.int64(scratch_bytes), np.int32(tasks)]
-        module = self._module(source)
-        emulated = module.get_function(function.entry)
+            arguments.append(np.empty(max(16, blocks * wanted.scratch_bytes), np.uint8))
+            arguments += [np.int64(wanted.scratch_bytes), np.int32(wanted.tasks)]
+        emulated = self._module(wanted.source).get_function(function.entry)
         emulated.max_dynamic_shared_size_bytes = max(function.shared_bytes, 48 * 1024)
         cuda = self.options.cuda
         report = emulated.launch(
@@ -78,12 +62,12 @@ class EmulatedLibrary(CudaLibrary):
             schedule=None if cuda.seed is None else "pct",
             seed=cuda.seed,
             profile=cuda.profile or None,
-            names=self._names,
+            names=_names_of_arrays(wanted.launch),
             undefined=undefined,
             time_limit=TIME_LIMIT,
         )
         self.reports.append(report)
-        self.launched.append(source)
+        self.launched.append(wanted.source)
         for view, array in copies:
             if view.writable:
                 view.numpy()[...] = array
@@ -104,13 +88,15 @@ class EmulatedLibrary(CudaLibrary):
                 )
         return self._modules[key]
 
-    @property
-    def _modules(self) -> dict[int, EmulatedModule | PtxModule]:
-        return self.__dict__.setdefault("_modules_", {})
+
+def _names_of_arrays(launch: Launch) -> tuple[str, ...]:
+    """Names of a kernel's arrays for the emulator's reports."""
+    arguments = launch.function.body.block.args
+    return tuple(argument.name_hint or f"array{number}" for number, argument in enumerate(arguments))
 
 
 def _span(view: ArrayView) -> tuple[Array, bool]:
-    """The memory of an array from its first element on, and whether it had to be copied for that."""
+    """Return the memory of an array from its first element on, and True if it had to be copied for that."""
     low, high = view.byte_range
     if low == view.pointer:
         count = (high - low) // view.dtype.itemsize
@@ -124,8 +110,8 @@ def _renumbered(
     numbers: Sequence[np.generic],
     copies: Sequence[tuple[ArrayView, Array]],
     layouts: Sequence[Layout],
-) -> list[np.generic]:
-    """The numbers of a launch, with the strides of what was copied."""
+) -> tuple[np.generic, ...]:
+    """Return the numbers of a launch, with the strides of what was copied."""
     strides: list[np.generic] = []
     copied = {id(view) for view, _ in copies}
     for view, array, layout in zip(arrays, given, layouts, strict=True):
@@ -133,4 +119,4 @@ def _renumbered(
         if id(view) in copied:
             own = tuple(stride // array.itemsize for stride in array.strides)
         strides += [np.int64(stride) for stride in own[: layout.strides_passed(len(own))]]
-    return [*strides, *numbers[len(strides) :]]
+    return (*strides, *numbers[len(strides) :])

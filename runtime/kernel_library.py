@@ -11,15 +11,14 @@ from xdsl.dialects.builtin import ModuleOp
 from ..lowering.emit_cpp import emit_cpp, entry_name
 from .arrays import ArrayView
 from .block_interpreter import Counts
-from .call_plan import Launched, Notes
+from .call_plan import CallRecord, Launched
+from .compile_options import CompileOptions
 from .launch_plan import Launch
-from .lowered_program import DEFAULT_OPTIONS, CompileOptions, LoweredProgram, passes_for
+from .lowered_program import LoweredProgram
 from .micro_kernels import micro_kernels_of
 from .profiler import Profiler
 from .settings import byte_count, setting
 from .shared_objects import compile_shared_object, load_shared_object
-
-__all__ = ["DEFAULT_OPTIONS", "CompileOptions", "KernelLibrary", "passes_for"]
 
 STREAM_VARIABLE = "BB_STREAM_FROM"
 
@@ -38,12 +37,12 @@ class KernelLibrary(LoweredProgram):
     With `build=False` they are not compiled: there is the source, and nothing to call.
     """
 
-    def __init__(self, program: ModuleOp, options: CompileOptions, *, build: bool = True):
-        super().__init__(program, options, "cpu")
+    def __init__(self, program: ModuleOp, options: CompileOptions, pipeline: str, *, build: bool = True):
+        super().__init__(program, options, pipeline)
         kernels = self.kernels
         self.source = emit_cpp(kernels, counting=options.counting, profiling=options.profiling)
         self.profiler: Profiler | None = None
-        """With the option `profiling`, what watches the kernels."""
+        """With the option `profiling`, the reader of the kernels' timers."""
         self.path: Path | None = None
         self.entries: dict[str, Any] = {}
         if not kernels or not build:
@@ -65,16 +64,21 @@ class KernelLibrary(LoweredProgram):
             self.entries[name] = entry
         if options.profiling:
             self.profiler = Profiler(loaded, kernels)
-            self.entries = {name: self.profiler.watched(name, entry) for name, entry in self.entries.items()}
+            self.entries = {
+                name: self.profiler.instrumented(name, entry) for name, entry in self.entries.items()
+            }
         if setting(STREAM_VARIABLE) is not None:
             self.stream_from(byte_count(STREAM_VARIABLE, 0))
+
+    def begin_call(self) -> None:
+        """Do nothing: calls leave no reports."""
 
     def check(self, launch: Launch, lengths: list[int], threads: int) -> None:
         """Raise InputError where a kernel needs more memory of its own than there is."""
         launch.memory.check(lengths, threads)
 
     def launch(
-        self, launch: Launch, arrays: list[ArrayView], lengths: list[int], threads: int, notes: Notes
+        self, launch: Launch, arrays: list[ArrayView], lengths: list[int], threads: int, record: CallRecord
     ) -> None:
         """Run a kernel on arrays, with the extents of its dims in order. Raises MemoryError."""
         strides = [(Index * max(1, len(view.strides)))(*view.strides) for view in arrays]
@@ -85,7 +89,7 @@ class KernelLibrary(LoweredProgram):
             )
         )
         entry = self.entries[launch.name]
-        notes.launched.append(
+        record.launched.append(
             Launched(launch.name, entry, tuple(arrays), tuple(lengths), tuple(launch.op.results_))
         )
         if entry(structs, (Index * max(1, len(lengths)))(*lengths), threads):
@@ -99,7 +103,7 @@ class KernelLibrary(LoweredProgram):
             self._loaded.bbk_past_caches_from(ctypes.c_int64(size))
 
     def counts(self) -> Counts:
-        """What the kernels have moved since the last time that somebody asked.
+        """Return what the kernels have moved since the last call of this method.
 
         Raises ValueError unless they were compiled with `counting`.
         """

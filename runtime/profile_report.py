@@ -1,8 +1,9 @@
-"""A profile for people, as tables, and for programs, as JSON."""
+"""Profiles of functions: for people as tables, and for programs as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
@@ -11,15 +12,67 @@ from rich.console import Console
 from rich.table import Table
 
 from ..lowering.emit_cpp import Category
-from .profile import KernelTime, Profile, StatementTime, contraction_rate, contraction_share
+from .machine_limits import MachineLimits
+from .profile_records import KernelTime, StatementTime, contraction_rate, contraction_share
 from .timing import duration
+from .work import Work
 
 LEAST_SHARE = 0.002
 """Of the thread time of a kernel; statements that take less share one line."""
 
 
+@dataclass(frozen=True)
+class Profile:
+    """Times of a function's calls, by kernel and by statement; `print` shows them as tables.
+
+    `seconds` is a call of the instrumented build, `plain_seconds` the median call of the usual one. `work` is
+    that of the program as given: what the kernels do is in `kernels`, in the order of their launches.
+    """
+
+    function: str
+    threads: int
+    runs: int
+    seconds: float
+    plain_seconds: float
+    kernels: tuple[KernelTime, ...]
+    work: Work
+    limits: MachineLimits
+
+    @property
+    def overhead(self) -> float:
+        """Share of a call that the timers add; noise can make it negative."""
+        return self.seconds / self.plain_seconds - 1
+
+    @property
+    def outside(self) -> float:
+        """Seconds of a call in no kernel: what the host computes, and Python."""
+        return max(0.0, self.seconds - sum(each.seconds for each in self.kernels))
+
+    @property
+    def thread_seconds(self) -> float:
+        """The time of all threads in kernels."""
+        return sum(each.thread_seconds for each in self.kernels)
+
+    @property
+    def categories(self) -> dict[Category, float]:
+        """The seconds of all threads by what they do; together they are `thread_seconds`."""
+        found = dict.fromkeys(Category, 0.0)
+        for each in self.kernels:
+            for category, seconds in each.categories.items():
+                found[category] += seconds
+        return found
+
+    def record(self) -> dict[str, Any]:
+        """Return the profile for JSON: seconds, flops, bytes, and shares from 0 to 1."""
+        return record_of(self)
+
+    def __str__(self) -> str:
+        """Return the tables that `bb-run --profile` prints."""
+        return report(self)
+
+
 def report(profile: Profile, *, color: bool = False) -> str:
-    """The tables: kernels, categories, and the statements of each kernel. With `color`, for a terminal."""
+    """Return the tables: kernels, categories, statements of each kernel. With `color`, for a terminal."""
     stream = StringIO()
     console = Console(
         file=stream,
@@ -47,7 +100,7 @@ Clock = Callable[[float], str]
 
 
 def _clock(seconds: float) -> Clock:
-    """Seconds in a unit that makes about so many a number of two or three digits."""
+    """Return a writer of seconds, in a unit that makes about so many a number of two or three digits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= 2 * size:
             return lambda seconds: f"{seconds / size:.2f} {unit}"
@@ -67,7 +120,7 @@ def _head(profile: Profile) -> list[str]:
 
 
 def _table(*columns: str) -> Table:
-    """A table whose first column is text, and the others numbers."""
+    """Return a table whose first column is text, and the others numbers."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, name in enumerate(columns):
         table.add_column(name, justify="right" if number else "left", no_wrap=True)
@@ -140,7 +193,7 @@ def _statements(kernel: KernelTime, clock: Clock) -> Table:
 
 
 def _speed(each: StatementTime, kernel: KernelTime) -> str:
-    """What a statement reaches while it runs on all threads."""
+    """Return the rates that a statement reaches while it runs on all threads."""
     seconds = each.seconds / kernel.threads
     if not seconds:
         return ""
@@ -168,7 +221,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def record_of(profile: Profile) -> dict[str, Any]:
-    """The profile for JSON: seconds, flops, bytes, and shares from 0 to 1."""
+    """Return the profile for JSON: seconds, flops, bytes, and shares from 0 to 1."""
     return {
         "function": profile.function,
         "threads": profile.threads,

@@ -1,4 +1,4 @@
-"""What watches kernels that were compiled to tell where their time goes: see `include/bb/profile.hpp`."""
+"""Reader of the timers in instrumented kernels: see `include/bb/profile.hpp`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..dialects import kernel
 from ..lowering.emit_cpp import Statement, dims_in_order, statements_of
 
 TICKS, ENTRIES, FLOPS, BYTES = range(4)
-"""The columns of `Watched.slots`."""
+"""The columns of `TimedLaunch.slots`."""
 
 OTHER, WAITING, FIRST = 0, 1, 2
 """The slots of what is no statement, of the calling thread when it waits, and of the first statement, which
@@ -24,7 +24,7 @@ is followed by that of the packing within it, the next statement, and so on."""
 
 
 @dataclass(frozen=True)
-class Watched:
+class TimedLaunch:
     """One launch of a kernel: the extents of its dims, its threads, and the ticks from its begin to its end.
 
     `slots` has ticks, entries, flops and bytes of each slot [slots, 4], of all threads together.
@@ -38,16 +38,16 @@ class Watched:
 
 
 class Profiler:
-    """Notes every launch of the kernels of a library, with what their threads did meanwhile.
+    """Records every launch of the kernels of a library, with what their threads did meanwhile.
 
     The counters are those of the library: only one thread may call its kernels.
     """
 
     def __init__(self, library: ctypes.CDLL, kernels: Sequence[kernel.FuncOp]):
         self.statements: list[Statement] = statements_of(kernels)
-        self.launches: list[Watched] = []
+        self.launches: list[TimedLaunch] = []
         self.spent: float = 0.0
-        """Seconds that the noting itself took."""
+        """Seconds that the recording itself took."""
         self._library = library
         self._dims = {function.sym_name.data: len(dims_in_order(function)) for function in kernels}
         self._counts = np.zeros(4 * (FIRST + 2 * len(self.statements)) + 1, np.int64)
@@ -61,12 +61,12 @@ class Profiler:
         return float(self._library.bbk_ticks_per_second())
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Drop the launches that were recorded."""
         self.launches = []
         self.spent = 0.0
 
-    def watched(self, name: str, entry: Callable[..., int]) -> Callable[..., int]:
-        """The function of a kernel, such that its launches are noted."""
+    def instrumented(self, name: str, entry: Callable[..., int]) -> Callable[..., int]:
+        """Return the function of a kernel, such that its launches are recorded."""
 
         def call(arrays: object, lengths: object, threads: int) -> int:
             status = entry(arrays, lengths, threads)
@@ -74,7 +74,7 @@ class Profiler:
             self._library.bbk_take_profile(self._counts.ctypes.data)
             slots = self._counts[:-1].reshape(-1, 4).copy()
             ticks = int(self._counts[-1])
-            self.launches.append(Watched(name, self._lengths(name, lengths), threads, ticks, slots))
+            self.launches.append(TimedLaunch(name, self._lengths(name, lengths), threads, ticks, slots))
             self.spent += time.perf_counter() - begin
             return status
 

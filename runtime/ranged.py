@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, cast
+from typing import SupportsIndex, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -19,12 +19,10 @@ from ..lowering.levels import TO_BLOCKS, is_block_program, remaining_passes
 from ..lowering.pipelines import PassPipeline, split_after
 from ..passes.block.shapes.roles import FEW_ROWS
 from ..passes.ranges import declare_ranges
+from .executable import Executable, Prepared
 from .inputs import arguments_of
 from .interpreter import InputError, select_function
 from .scalar_semantics import Array
-
-if TYPE_CHECKING:
-    from .executable import Executable, Prepared
 
 Range: TypeAlias = tuple[int, int]
 Ranges: TypeAlias = Mapping[str, "Range | Sequence[Range]"]
@@ -38,7 +36,7 @@ LARGEST = 1 << 40
 
 @dataclass(frozen=True)
 class Axis:
-    """Where the extent of a dim shows: an axis of an argument."""
+    """An axis of an argument, which has the extent of a dim."""
 
     argument: int
     axis: int
@@ -46,12 +44,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Part:
-    """One range of each dim, and what was compiled for them."""
+    """One range of each dim, and the executable for them."""
 
     ranges: Mapping[str, Range]
     executable: Executable
 
     def holds(self, extents: Mapping[str, int]) -> bool:
+        """True if all extents are in the ranges."""
         return all(low <= extents[name] <= high for name, (low, high) in self.ranges.items())
 
 
@@ -77,24 +76,25 @@ class RangedExecutable:
         return [dict(part.ranges) for part in self.parts]
 
     def part(self, *arrays: object, **named: object) -> Executable:
-        """What a call with these arrays runs. Raises InputError where no range holds their extents."""
-        return self.parts[self._number(arrays, named)].executable
+        """Return what a call with these arrays runs. Raises InputError where no range holds their extents."""
+        return self.parts[self.part_number(arrays, named)].executable
 
     def __call__(
         self, *arrays: object, out: object = None, threads: int | None = None, **named: object
     ) -> Array | tuple[Array, ...]:
         """Run the program. Raises InputError for arrays that do not fit, and MemoryError."""
-        executable = self.parts[self._number(arrays, named)].executable
+        executable = self.parts[self.part_number(arrays, named)].executable
         return executable(*arrays, out=out, threads=threads, **named)
 
     def prepare(self, *, threads: int | None = None, **constants: object) -> PreparedRanges:
         """Bind arguments that are the same in every call, as `Executable.prepare`: once for each part, with
-        the memory that takes. Their own extents are looked at in every call, too.
+        the memory that takes. Their own extents are checked in every call, too.
         """
         prepared = [part.executable.prepare(threads=threads, **constants) for part in self.parts]
         return PreparedRanges(self, prepared, constants)
 
-    def _number(self, arrays: Sequence[object], named: Mapping[str, object]) -> int:
+    def part_number(self, arrays: Sequence[object], named: Mapping[str, object]) -> int:
+        """Return the number of the part that a call runs. Raises InputError where no range holds it."""
         extents = {name: self._extent(axis, arrays, named) for name, axis in self._axes.items()}
         known = {name: extent for name, extent in extents.items() if extent is not None}
         if len(known) < len(extents):
@@ -140,7 +140,7 @@ class PreparedRanges:
     ) -> Array | tuple[Array, ...]:
         """Run the program on the arguments that are not bound. Raises InputError and MemoryError."""
         everything = {**self._constants, **dict(zip(self._names, arrays, strict=False)), **named}
-        number = self.executable._number((), everything)  # pyright: ignore[reportPrivateUsage]
+        number = self.executable.part_number((), everything)
         return self._prepared[number](*arrays, out=out, threads=threads, **named)
 
 
@@ -172,7 +172,7 @@ def compile_ranges(
 def _named(
     function: FuncOp, places: Mapping[str, Sequence[Axis]], wanted: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, Axis]]:
-    """For each of the names that are wanted its dim, and where that shows. Raises InputError."""
+    """Return for each wanted name its dim, and an axis that has its extent. Raises InputError."""
     arguments = arguments_of(function)
     of_axes = {
         f"{arguments[each.argument].name}.{each.axis}": (dim, each)
@@ -195,7 +195,7 @@ def _named(
 
 
 def _checked(name: str, given: object) -> list[Range]:
-    """The ranges of a dim in order. Raises InputError."""
+    """Return the ranges of a dim in order. Raises InputError."""
     listed = list(cast("Sequence[object]", given)) if isinstance(given, list | tuple) else [given]
     single = len(listed) == 2 and not any(isinstance(each, list | tuple) for each in listed)
     found: list[Range] = []
@@ -221,7 +221,7 @@ def _checked(name: str, given: object) -> list[Range]:
 
 
 def _whole(value: object) -> int | None:
-    """A number of elements, numpy's as well; None for anything else."""
+    """Return a number of elements, numpy's as well; None for anything else."""
     index = getattr(type(value), "__index__", None)
     if index is None or isinstance(value, bool):
         return None
@@ -230,7 +230,7 @@ def _whole(value: object) -> int | None:
 
 
 def extents_of(program: ModuleOp, entry: str, arrays: Sequence[Array]) -> dict[str, int]:
-    """The extents that arrays for the arguments give to the dims of unknown extent."""
+    """Return the extents that arrays for the arguments give to the dims of unknown extent."""
     return {
         name: arrays[found[0].argument].shape[found[0].axis]
         for name, found in all_axes(program, entry).items()
@@ -238,11 +238,11 @@ def extents_of(program: ModuleOp, entry: str, arrays: Sequence[Array]) -> dict[s
 
 
 def all_axes(program: ModuleOp, entry: str) -> dict[str, list[Axis]]:
-    """The dims of unknown extent of a function, as its block program names them, and where they show."""
+    """Return the dims of unknown extent of a function, by their names as blocks, and axes that have them."""
     module = program.clone()
     function = select_function(module, entry)
     if not is_block_program(function):
-        passes = remaining_passes(module, "cpu", Choice().passes())
+        passes = remaining_passes(module, Choice().passes())
         if any(step.name == TO_BLOCKS for step in passes):
             PassPipeline(split_after(passes, TO_BLOCKS)[0]).run(module)
     function = select_function(module, entry)

@@ -1,64 +1,74 @@
-"""What compiles and runs kernels, by the name of the target."""
+"""The table of targets: a new one is a module such as `cpu_target`, and a row here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 
-from .array_memory import ArrayMemory, HostMemory
-from .arrays import ArrayView
-from .call_plan import CallPlans
+from .compile_options import CompileOptions
+from .cpu_target import CPU
+from .cuda_target import CUDA
+from .emulator_target import EMULATOR
 from .interpreter import InputError
-from .kernel_library import KernelLibrary
-from .lowered_program import CompileOptions
+from .library import Library
+from .target import Target
 
-if TYPE_CHECKING:
-    from .cuda_library import CudaLibrary
+TARGETS: dict[str, Target] = {target.name: target for target in (CPU, CUDA, EMULATOR)}
+"""The targets that programs are compiled for, by name."""
 
-COMPILED = ("cpu", "cuda", "emulator")
-"""The targets that programs are compiled for."""
+INTERPRETER = "interpreter"
+"""The name of what runs programs of arrays or blocks without compiling them."""
 
 
-def library_of(program: ModuleOp, options: CompileOptions) -> KernelLibrary | CudaLibrary:
-    """The kernels of a program, ready to be launched on a target.
+def target_named(name: str) -> Target:
+    """Return the target of a name. Raises InputError for one that there is not."""
+    if name not in TARGETS:
+        raise InputError(f"programs are compiled for the targets {', '.join(TARGETS)}, not for '{name}'")
+    return TARGETS[name]
+
+
+def check_target(name: str) -> None:
+    """Raise InputError for a name of nothing that programs run on."""
+    names = names_of_targets()
+    if name not in names:
+        raise InputError(f"target '{name}' is unknown; programs run on: {', '.join(names)}")
+
+
+def names_of_targets() -> tuple[str, ...]:
+    """Names of all that programs run on: the interpreter, and the targets."""
+    return INTERPRETER, *TARGETS
+
+
+def targets_with(trait: Callable[[Target], bool]) -> tuple[str, ...]:
+    """Names of the targets that have a trait."""
+    return tuple(target.name for target in TARGETS.values() if trait(target))
+
+
+def listed_targets(names: Iterable[str]) -> str:
+    """Return the names of targets for a sentence: `the target cpu`, `the targets cuda and emulator`."""
+    *others, last = names
+    return f"the targets {', '.join(others)} and {last}" if others else f"the target {last}"
+
+
+def library_of(program: ModuleOp, options: CompileOptions) -> Library:
+    """Compile the kernels of a program for a target, ready to be launched.
 
     Raises InputError where a target is unknown or has no device here, and what passes and compilers raise.
     """
-    if options.target == "cpu":
-        return KernelLibrary(program, options)
-    if options.target == "emulator":
-        from .emulated_library import EmulatedLibrary
-
-        return EmulatedLibrary(program, options)
-    if options.target == "cuda":
-        from .cuda_device import DeviceLibrary
-
-        return DeviceLibrary(program, options)
-    raise InputError(
-        f"programs are compiled for the targets {', '.join(COMPILED)}, not for '{options.target}'"
-    )
+    target = _checked(options)
+    return target.library(program, options, target.pipeline)
 
 
-def plans_of(
-    options: CompileOptions,
-    bound: Mapping[SSAValue, ArrayView] | None = None,
-    known: Mapping[SSAValue, ArrayView] | None = None,
-) -> CallPlans:
-    """What remembers the calls of an executable; `bound` and `known` are the arrays that are there before."""
-    if options.target == "cuda":
-        from .device_plan import DevicePlans
-
-        return DevicePlans(bound or {}, known or {})
-    return CallPlans(bound or {}, known or {})
+def source_of(program: ModuleOp, options: CompileOptions) -> Library:
+    """Lower a program to a target's source, which no compiler has seen. Raises what the passes raise."""
+    target = _checked(options)
+    return target.source(program, options, target.pipeline)
 
 
-def memory_of(options: CompileOptions) -> ArrayMemory:
-    """Where the arrays of a target's calls lie."""
-    if options.target == "cuda":
-        from .cuda_memory import CudaMemory
-
-        return CudaMemory()
-    return HostMemory()
+def _checked(options: CompileOptions) -> Target:
+    target = target_named(options.target)
+    if options.cuda.tf32 and not target.has_cuda_kernels:
+        able = listed_targets(targets_with(lambda each: each.has_cuda_kernels))
+        raise InputError(f"tf32 belongs to {able}: a CPU multiplies f32 exactly")
+    return target

@@ -33,7 +33,7 @@ class Work:
 
 
 def work_of(program: ModuleOp, entry: str, inputs: Sequence[Array], results: Sequence[Array]) -> Work:
-    """The work of a function of a program, before any fusion, on some inputs.
+    """Return the work of a function of a program, before any fusion, on some inputs.
 
     Raises what the passes from arrays to blocks raise.
     """

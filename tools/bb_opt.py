@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .equivalence_check import EquivalenceCheck
     from .explanation import Explanation
 
-TARGETS: dict[str, str] = {
+OUTPUT_LANGUAGES: dict[str, str] = {
     "mlir": "the program as MLIR text",
     "cpp": "its kernels as C++",
     "cuda": "its kernels as CUDA C++",
@@ -79,10 +79,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.list_pipelines:
         rows = [(name, f"{describe_pipeline(name)}\n{text}") for name, text in PIPELINES.items()]
         return _print(_table([row for name, lines in rows for row in _rows(name, lines)]))
-    if options.target not in TARGETS:
-        raise ToolError(
-            f"target '{options.target}' is not available in this version; targets: {', '.join(TARGETS)}"
-        )
+    if options.target not in OUTPUT_LANGUAGES:
+        known = ", ".join(OUTPUT_LANGUAGES)
+        raise ToolError(f"target '{options.target}' is not available in this version; targets: {known}")
     if options.target != "mlir" and (options.pseudo_code or options.explain):
         other = "--pseudo-code" if options.pseudo_code else "--explain"
         raise ToolError(f"-t {options.target} and {other} are two forms of output; ask for one")

@@ -24,10 +24,10 @@ from ..dialects.parsing import parse_module
 from ..lowering.levels import functions_of, is_launcher
 from ..lowering.pipelines import PassPipeline, PipelineError
 from ..passes.output import os_reason, replace_file
-from ..runtime.api import TARGETS, check_target
 from ..runtime.block_interpreter import DEFAULT_BLOCK_SIZE
 from ..runtime.cache_directory import CacheWarning
 from ..runtime.compile_errors import HostCompilerError
+from ..runtime.compile_options import ARCHITECTURES, DEFAULT_ARCH, TIERS
 from ..runtime.cuda_compile import CudaCompilerError
 from ..runtime.cuda_emulator import EmulationError, EmulatorBuildError
 from ..runtime.inputs import (
@@ -40,17 +40,16 @@ from ..runtime.inputs import (
     result_names,
 )
 from ..runtime.interpreter import InputError, Run, interpret, public_functions, select_function
-from ..runtime.lowered_program import ARCHITECTURES, DEFAULT_ARCH, TIERS
-from ..runtime.profile import Profile
-from ..runtime.profile_report import report
+from ..runtime.profile_report import Profile, report
 from ..runtime.ptx import PtxError
 from ..runtime.scalar_semantics import BFLOAT16, Array
 from ..runtime.settings import SettingError
+from ..runtime.targets import INTERPRETER, TARGETS, check_target, names_of_targets
 from ..runtime.tolerances import BOUNDS, compare, narrowest_float
-from ..runtime.tuning.choosing import checked_seconds
+from ..runtime.tuning.request import checked_seconds
 from .benchmark import Measurement
 from .common import ArgumentParser, assignment, message_for, positive, print_error, sizes
-from .compiled import Compiled, check_options, resources_of, source_of
+from .compiled import Compiled, check_options, resources_of, source_text
 from .files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout, write_text
 from .roofline import draw_roofline
 
@@ -122,9 +121,9 @@ class _Session:
 
     def run(self, module: ModuleOp) -> int:
         given = module.clone()
-        is_compiled = self.options.target != "interpreter"
+        is_compiled = self.options.target in TARGETS
         if self.options.source or self.options.report:
-            write_stdout((source_of if self.options.source else resources_of)(given, self.options))
+            write_stdout((source_text if self.options.source else resources_of)(given, self.options))
             return 0
         if not is_compiled:
             self.pipeline.run(module)
@@ -377,7 +376,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("file", help="the program; - is standard input")
-    add("--target", default="interpreter", help=f"where to run: {', '.join(TARGETS)} (default: %(default)s)")
+    targets = ", ".join(names_of_targets())
+    add("--target", default=INTERPRETER, help=f"where to run: {targets} (default: %(default)s)")
     add("--entry", metavar="NAME", help="the function to run (default: every public function)")
     add(
         "-p",

@@ -1,9 +1,9 @@
-"""`bb-run --target cpu`, `cuda` and `emulator`: the functions of a program compiled, run and timed."""
+"""`bb-run` for the targets that programs are compiled for: functions compiled, run and timed."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -16,20 +16,24 @@ from ..passes.array_traffic import difference_lines
 from ..passes.kernel_moves import moves_of_module
 from ..passes.kernel_traffic import table_text
 from ..passes.ranges import declare_ranges
+from ..runtime.api import compile_all
+from ..runtime.compile_options import TIERS, CompileOptions, CudaOptions
 from ..runtime.cuda_compile.resources import resource_table
 from ..runtime.cuda_library import CudaLibrary
-from ..runtime.executable import Executable, compile_all
+from ..runtime.executable import Executable
 from ..runtime.interpreter import public_functions, select_function
-from ..runtime.kernel_library import KernelLibrary
-from ..runtime.lowered_program import DEFAULT_ARCH, TIERS, CompileOptions, CudaOptions
+from ..runtime.library import Library
 from ..runtime.machine_limits import machine_limits
-from ..runtime.profile import Profile
+from ..runtime.profile_report import Profile
 from ..runtime.ranged import extents_of
 from ..runtime.scalar_semantics import Array
+from ..runtime.target import Target
+from ..runtime.targets import INTERPRETER, listed_targets, source_of, target_named, targets_with
 from ..runtime.threads import thread_count
 from ..runtime.timing import duration, interleaved
-from ..runtime.tuning.choosing import Request, choice_for
+from ..runtime.tuning.choosing import choice_for
 from ..runtime.tuning.keys import key_of
+from ..runtime.tuning.request import Request
 from ..runtime.tuning.store import find
 from ..runtime.work import needs_double, work_of
 from .benchmark import Measurement
@@ -37,18 +41,15 @@ from .files import ToolError
 from .roofline import check_plot
 
 INTERPRETER_ONLY = ("block", "block_size", "float64")
-COMPILED_ONLY = ("source", "no_cache")
-CPU_ONLY = ("bench", "profile", "profile_json", "roofline", "threads", "tune", "choose")
-GPU_ONLY = ("report", "arch", "tf32")
-EMULATOR_ONLY = ("tier", "check_accesses")
-_BELONG: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(INTERPRETER_ONLY, ("interpreter",)),
-    **dict.fromkeys(COMPILED_ONLY, ("cpu", "cuda", "emulator")),
-    **dict.fromkeys(CPU_ONLY, ("cpu",)),
-    **dict.fromkeys(GPU_ONLY, ("cuda", "emulator")),
-    **dict.fromkeys(EMULATOR_ONLY, ("emulator",)),
-}
-"""Targets that each option belongs to."""
+_TRAITS: Sequence[tuple[tuple[str, ...], Callable[[Target], bool]]] = (
+    (("source", "no_cache"), lambda target: True),
+    (("bench", "profile", "profile_json", "roofline"), lambda target: target.can_profile),
+    (("threads",), lambda target: target.has_threads),
+    (("tune", "choose"), lambda target: target.can_tune),
+    (("report", "arch", "tf32"), lambda target: target.has_cuda_kernels),
+    (("tier", "check_accesses"), lambda target: target.is_emulated),
+)
+"""Options, and the trait that a target must have for them."""
 NOT_WITH_SOURCE = (
     *("input", "random", "extent", "check", "bench", "profile", "profile_json", "roofline"),
     *("threads", "output", "no_cache", "tier", "check_accesses", "tune"),
@@ -59,14 +60,11 @@ ONLY_WITH_PROFILE = ("profile_json", "roofline")
 
 def check_options(options: argparse.Namespace) -> None:
     """Raise ToolError for options that have no meaning together."""
-    for name, targets in _BELONG.items():
+    for name, targets in _targets_of_options().items():
         if _given(options, name) and options.target not in targets:
-            own = " and ".join(filter(None, (", ".join(targets[:-1]), targets[-1])))
-            plural = "s" if len(targets) > 1 else ""
+            own = listed_targets(targets)
             hint = "; block sizes are set by block-shapes{M=64} in -p" if name.startswith("block") else ""
-            raise ToolError(
-                f"{_option(name)} belongs to the target{plural} {own}, not to {options.target}{hint}"
-            )
+            raise ToolError(f"{_option(name)} belongs to {own}, not to {options.target}{hint}")
     if options.report and options.source:
         raise ToolError("--source and --report both print and run nothing: ask for one")
     if options.report:
@@ -86,6 +84,14 @@ def check_options(options: argparse.Namespace) -> None:
             raise ToolError(f"{_option(name)} decides which passes run, so it has no meaning with --passes")
     if options.roofline is not None:
         check_plot(options.roofline)
+
+
+def _targets_of_options() -> dict[str, tuple[str, ...]]:
+    """Return the names of the targets that options belong to, by the names of the options."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(INTERPRETER_ONLY, (INTERPRETER,))
+    for names, trait in _TRAITS:
+        found |= dict.fromkeys(names, targets_with(trait))
+    return found
 
 
 def _given(options: argparse.Namespace, name: str) -> bool:
@@ -108,12 +114,12 @@ def cuda_options(options: argparse.Namespace) -> CudaOptions:
     )
 
 
-def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | CudaLibrary:
-    """The kernels as source, which no compiler has seen. Raises what the passes raise."""
+def _lowered(program: ModuleOp, options: argparse.Namespace) -> Library:
+    """Return the kernels as source, which no compiler has seen. Raises what the passes raise."""
     functions = public_functions(program)
     entry: str | None = options.entry or (functions[0].sym_name.data if len(functions) == 1 else None)
     choice = None
-    if options.target == "cpu" and entry is not None and not options.passes:
+    if target_named(options.target).can_tune and entry is not None and not options.passes:
         choice = _choice(program, entry, options)
     compile_options = CompileOptions(
         options.entry,
@@ -123,18 +129,14 @@ def _lowered(program: ModuleOp, options: argparse.Namespace) -> KernelLibrary | 
         cuda=cuda_options(options),
         choice=choice,
     )
-    library: KernelLibrary | CudaLibrary
-    if options.target == "cpu":
-        library = KernelLibrary(program, compile_options, build=False)
-    else:
-        library = CudaLibrary(program, compile_options)
+    library = source_of(program, compile_options)
     if not kernel.kernels_of(library.module):
         raise ToolError("there is no source to print: nothing of the program becomes a kernel")
     return library
 
 
-def source_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """The source of the kernels: C++, or CUDA C++. Raises what the passes raise."""
+def source_text(program: ModuleOp, options: argparse.Namespace) -> str:
+    """Return the source of the kernels: C++, or CUDA C++. Raises what the passes raise."""
     return _lowered(program, options).source
 
 
@@ -143,7 +145,7 @@ def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
     passes raise.
     """
     library = _lowered(program, options)
-    assert isinstance(library, CudaLibrary)
+    assert isinstance(library, CudaLibrary)  # `check_options` refuses targets without CUDA kernels
     console = Console(width=120)
     with console.capture() as captured:
         console.print(resource_table(library.resources()))
@@ -193,15 +195,15 @@ class Compiled:
     def __init__(self, program: ModuleOp, arrays: Mapping[str, Sequence[Array]], options: argparse.Namespace):
         self.use_cache = not options.no_cache
         self.threads = thread_count(options.threads)
-        self.target: str = options.target
+        self.target = target_named(options.target)
         self.cuda = cuda_options(options)
         pipeline: str | None = options.passes or None
         names = list(arrays)
         self.program, self.choices = program, dict[str, Choice | None]()
-        if self.target == "cpu" and not pipeline:
+        if self.target.can_tune and not pipeline:
             meant = _for_extents(program, arrays)
             self.choices = {name: _choice(meant, name, options) for name in names}
-            # Where nothing is chosen for these extents, it stays a program for all.
+            # Without a choice for these extents, it stays a program for all.
             chosen = options.tune is not None or options.choose is not None or any(self.choices.values())
             if chosen or meant is program:
                 self.program = meant
@@ -211,7 +213,7 @@ class Compiled:
         self.executables: Mapping[str, Executable]
         if options.entry is None and not any(self.choices.values()):
             self.executables = compile_all(
-                program, pipeline=pipeline, use_cache=self.use_cache, target=self.target, cuda=self.cuda
+                program, pipeline=pipeline, use_cache=self.use_cache, target=self.target.name, cuda=self.cuda
             )
             return
         self.executables = {
@@ -223,7 +225,7 @@ class Compiled:
                     (),
                     self.use_cache,
                     choice=self.choices.get(name),
-                    target=self.target,
+                    target=self.target.name,
                     cuda=self.cuda,
                 ),
             )
@@ -245,23 +247,12 @@ class Compiled:
 
     @property
     def where(self) -> str:
-        """Name of the device that runs the functions, for people."""
-        match self.target:
-            case "cpu":
-                return f"the cpu, {self.threads} thread{'s' if self.threads > 1 else ''}"
-            case "emulator":
-                tier = "PTX of " + (self.cuda.arch or DEFAULT_ARCH) if self.cuda.tier == "ptx" else "source"
-                return f"the emulator ({tier} tier, {'check' if self.cuda.check else 'fast'} mode): emulated"
-            case _:
-                return "the GPU"
+        """The place where the functions run, for people."""
+        return self.target.place(self.threads, self.cuda)
 
     def run(self, name: str, arrays: Sequence[Array]) -> list[Array]:
-        """The results of a function. Raises InputError."""
-        executable = self.executables[name]
-        if self.target == "cuda":
-            return executable.run_on_host_arrays(arrays)
-        found = executable(*arrays, threads=self.threads)
-        return list(found) if isinstance(found, tuple) else [found]
+        """Return the results of a function. Raises InputError."""
+        return self.executables[name].run_on_host_arrays(arrays, threads=self.threads)
 
     def profile(self, name: str, arrays: Sequence[Array]) -> Profile | None:
         """Return the profile of a function's calls; None if it has no kernels."""
@@ -271,7 +262,7 @@ class Compiled:
         return executable.profile(*arrays, threads=self.threads)
 
     def measure(self, cases: Sequence[tuple[str, Sequence[Array]]]) -> list[Measurement]:
-        """The times of functions on their arrays; they take turns, and write to the same arrays always."""
+        """Measure functions on their arrays; they take turns, and write to the same arrays always."""
 
         def call(name: str, arrays: Sequence[Array], outputs: list[Array]) -> None:
             self.executables[name](*arrays, out=outputs, threads=self.threads)

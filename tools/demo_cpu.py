@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..lowering.pipelines import PIPELINES
+from ..runtime.api import compile_program
 from ..runtime.compile_errors import HostCompilerError
-from ..runtime.executable import Executable, compile_program
+from ..runtime.executable import Executable
 from ..runtime.scalar_semantics import Array
 from ..runtime.threads import thread_count
 from ..runtime.timing import interleaved

@@ -13,9 +13,9 @@ from typing import Any
 
 from ..dialects.diagnostics import one_sentence
 from ..lowering.programs import parse
-from ..runtime.api import random_inputs
+from ..runtime.api import compile_all, random_inputs
 from ..runtime.cuda_emulator import EmulatorBuildError
-from ..runtime.executable import Executable, compile_all
+from ..runtime.executable import Executable
 from ..runtime.host_compiler import HostCompilerError
 from ..runtime.interpreter import interpret
 from ..runtime.scalar_semantics import Array

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..dialects.diagnostics import one_sentence
-from ..runtime.executable import Executable, compile_program
+from ..runtime.api import compile_program
+from ..runtime.executable import Executable
 from ..runtime.scalar_semantics import BFLOAT16
 from .gpu_cases import Call, Case, Make
 

@@ -21,8 +21,9 @@ from typing import Any, cast
 import numpy as np
 
 from ..dialects.diagnostics import one_sentence
+from ..runtime.api import compile_all
 from ..runtime.cuda_device import DeviceLibrary, cupy_module
-from ..runtime.executable import Executable, compile_all
+from ..runtime.executable import Executable
 from ..runtime.tolerances import BOUNDS, compare
 from .gpu_cases import cases
 from .gpu_times import time_case

@@ -12,7 +12,8 @@ from typing import Any
 from ..lowering.emit_cpp import Category
 from ..passes.output import os_reason
 from ..runtime.machine_limits import MachineLimits
-from ..runtime.profile import KernelTime, Profile
+from ..runtime.profile_records import KernelTime
+from ..runtime.profile_report import Profile
 from .files import ToolError
 
 Axes = Any

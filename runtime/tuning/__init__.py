@@ -1,1 +1,1 @@
-"""What was measured to be best for a program on a machine: found once, kept, shared."""
+"""Choices that were measured to be best for a program on a machine: found once, kept, shared."""

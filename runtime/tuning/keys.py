@@ -1,4 +1,4 @@
-"""What a choice holds for: a program with its shapes and types, on a machine with its threads."""
+"""Keys of choices: a program with its shapes and types, on a machine with its threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .records import FORMAT
 
 
 def alone(program: ModuleOp, entry: str | None) -> ModuleOp:
-    """A program with one of its functions. Raises InputError."""
+    """Return a program with one of its functions. Raises InputError."""
     module = program.clone()
     function = select_function(module, entry)
     keep_only(module, function.sym_name.data)
@@ -22,13 +22,13 @@ def alone(program: ModuleOp, entry: str | None) -> ModuleOp:
 
 
 def key_of(program: ModuleOp, entry: str | None) -> str:
-    """The key of a function of a program on this machine. Where it was read from does not count."""
+    """Return the key of a function of a program on this machine; the file it is from does not count."""
     text = str(alone(program, entry))
     return digest_of([str(FORMAT), package_version(), cpu_identity(), str(thread_count()), text])
 
 
 def machine_text() -> str:
-    """This machine for people: the name of its processor."""
+    """Return the name of this machine's processor, for people."""
     for line in cpu_identity().splitlines():
         name, colon, value = line.partition(":")
         if colon and name.strip() == "model name":

@@ -1,4 +1,4 @@
-"""Measuring in turns: the model's best few ways to compile a program, the default, and no fusion."""
+"""Measurement in turns: the model's best few ways to compile a program, the default, and no fusion."""
 
 from __future__ import annotations
 
@@ -13,59 +13,59 @@ from typing import Protocol
 
 from ...lowering.choices import DEFAULT, Choice
 from ..threads import usable_cpus
-from .ways import Way
+from .ways import CandidatePipeline
 
 COMPILING = 0.6
-"""The part of the time that may go by until the last way is given to the compiler."""
+"""The part of the time that may go by until the last pipeline is given to the compiler."""
 
 LEAST_ROUNDS = 3
-BEHIND = {1: 1.5, 3: 1.25, 6: 1.1, 12: 1.05}
-"""After so many rounds, ways that take so many times as long as the best one are measured no more: the time
-is for those that may still win."""
+SLOWEST = {1: 1.5, 3: 1.25, 6: 1.1, 12: 1.05}
+"""After so many rounds, pipelines that take so many times as long as the best one are measured no more: the
+time is for those that may still win."""
 
 TURN = 0.005
 """Seconds of a turn: one call that does not count, then calls for so long, at least two."""
 
 WORTH = 0.98
-"""Another way than the default one must take less than this part of its time, for less says nothing."""
+"""Another pipeline than the default one must take less than this part of its time, for less says nothing."""
 
 Progress = Callable[[str, float], None]
-"""Told what is going on, and which part of the time is over."""
+"""Is told the current step, and which part of the time is over."""
 
 Call = Callable[[], object]
 
 
 class Compile(Protocol):
-    """Compiles a way of a program and gives a call of it, or None where its code is that of another way."""
+    """Compiles a program by a choice, and gives a call of it, or None where its code is that of another."""
 
     def __call__(self, choice: Choice) -> Call | None: ...
 
 
 @dataclass
 class Measured:
-    """A way, and the seconds of the fastest call of each of its turns."""
+    """A pipeline, and the seconds of the fastest call of each of its turns."""
 
-    way: Way
+    pipeline: CandidatePipeline
     call: Call
     turns: list[float] = field(default_factory=list[float])
 
     @property
     def time(self) -> float:
-        """Seconds of a call: what a quarter of the turns took at most. What else the machine does meanwhile
-        only adds to them.
+        """Seconds of a call: a quarter of the turns took no longer. Other work of the machine only adds to
+        them.
         """
         return sorted(self.turns)[(len(self.turns) - 1) // 4]
 
     def beside(self, other: Measured) -> float:
-        """How many times as long as another way it takes: turn by turn, for turns of one round share what the
-        machine does meanwhile.
+        """Return the factor to the time of another pipeline: turn by turn, for in turns of one round the
+        machine does the same beside them.
         """
         return statistics.median(own / its for own, its in zip(self.turns, other.turns, strict=False))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The ways that were measured, the best one first."""
+    """The pipelines that were measured, the best one first."""
 
     measured: tuple[Measured, ...]
 
@@ -78,19 +78,18 @@ class Outcome:
         return default
 
     def of(self, fusion: str) -> Measured | None:
-        """The default way, or that without fusion; None where it was not measured."""
-        return next((each for each in self.measured if each.way.choice.fusion == fusion), None)
+        """Return the default, or that without fusion; None where it was not measured."""
+        return next((each for each in self.measured if each.pipeline.choice.fusion == fusion), None)
 
 
 def search(
-    ways: Iterator[Way],
+    pipelines: Iterator[CandidatePipeline],
     compile: Compile,
     seconds: float,
     most: int,
     progress: Progress = lambda what, part: None,
 ) -> Outcome:
-    """Compile ways in order, at most so many, until most of the time is over, and measure them in turns for
-    the rest of it.
+    """Compile pipelines in order, at most `most`, until most of the time is over, then measure them in turns.
 
     The first three are measured however long they take to compile. Raises what compiling the first one
     raises; others that do not compile are left out.
@@ -103,21 +102,22 @@ def search(
     ready: list[Measured] = []
     workers = usable_cpus()
     with ThreadPoolExecutor(workers) as pool:
-        pending: dict[Future[Call | None], tuple[int, Way]] = {}
+        pending: dict[Future[Call | None], tuple[int, CandidatePipeline]] = {}
         given = 0
         exhausted = False
         while pending or not exhausted:
             while not exhausted and len(pending) < workers:
-                way = next(ways, None) if given < 3 or (part() < COMPILING and given < most) else None
-                if way is None:
+                wanted = given < 3 or (part() < COMPILING and given < most)
+                pipeline = next(pipelines, None) if wanted else None
+                if pipeline is None:
                     exhausted = True
                     break
-                pending[pool.submit(compile, way.choice)] = given, way
+                pending[pool.submit(compile, pipeline.choice)] = given, pipeline
                 given += 1
             progress(f"compiling, {len(ready)} of {given} ways ready", part())
             done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done:
-                number, way = pending.pop(future)
+                number, pipeline = pending.pop(future)
                 try:
                     call = future.result()
                 except Exception:
@@ -125,7 +125,7 @@ def search(
                         raise
                     continue
                 if call is not None:
-                    ready.append(Measured(way, call))
+                    ready.append(Measured(pipeline, call))
     _take_turns(ready, start + seconds, progress, part)
     return Outcome(tuple(sorted(ready, key=lambda each: each.time)))
 
@@ -141,8 +141,8 @@ def _take_turns(
             _turn(each)
         number += 1
         best = min(each.time for each in running)
-        behind = min(factor for rounds, factor in BEHIND.items() if number >= rounds)
-        running = [each for each in running if each.time <= behind * best]
+        slowest = min(factor for rounds, factor in SLOWEST.items() if number >= rounds)
+        running = [each for each in running if each.time <= slowest * best]
         progress(f"measuring {len(running)} ways, round {number}", part())
 
 

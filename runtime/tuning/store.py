@@ -21,7 +21,7 @@ FOLDER = "choices"
 LARGEST_RECORD = 1 << 20
 LARGEST_FILE = 64 << 20
 SHARED = "blockbuster choices"
-"""What a file to share says that it is."""
+"""The kind of file that a file to share claims to be."""
 
 
 class StoreError(Exception):
@@ -29,7 +29,7 @@ class StoreError(Exception):
 
 
 def find(key: str) -> Record | None:
-    """What was measured for a key; None where nothing was, or it cannot be read."""
+    """Return the record for a key; None where there is none, or it cannot be read."""
     directory = user_cache()
     return _read(directory.folder(FOLDER) / f"{key}.json") if directory.readable else None
 

@@ -14,19 +14,21 @@ from ...lowering.choices import DEFAULT, UNFUSED, Choice
 from ...passes.cost.machine import machine_named
 from ...passes.ranges import ranges_of
 from ..cached_compilation import package_version
+from ..compile_options import CompileOptions
 from ..constants import declared_constants
+from ..executable import Executable
 from ..inputs import arguments_of, random_inputs
 from ..interpreter import InputError, select_function
-from ..kernel_library import CompileOptions, KernelLibrary
+from ..kernel_library import KernelLibrary
 from ..ranged import all_axes
 from ..scalar_semantics import Array
 from ..threads import thread_count
-from .choosing import Request, checked_seconds
 from .keys import alone, key_of, machine_text
 from .records import Record
+from .request import Request, checked_seconds
 from .search import Call, Measured, Outcome, progress_bar, search
 from .store import find, keep
-from .ways import can_choose, ways_of
+from .ways import can_choose, candidate_pipelines
 
 MEMORY = 1 << 31
 """Bytes that constants may take in all ways that are measured: each has them in an order of its own."""
@@ -35,7 +37,7 @@ FEWEST, MOST = 4, 64
 
 
 def tune(program: ModuleOp, request: Request) -> Choice:
-    """The fastest way to compile a function of a program, by measurements that take about the time asked for.
+    """Find the fastest way to compile a function, by measurements that take about the time asked for.
 
     What an earlier call found is taken from the user's cache. Threads are those of a call without an
     argument for them; an unknown extent is the largest of its range. Raises InputError: the program has been
@@ -49,13 +51,13 @@ def tune(program: ModuleOp, request: Request) -> Choice:
     name = select_function(module, None).sym_name.data
     if not can_choose(module):
         raise InputError(f"'{name}' cannot be tuned: it has been fused already, or has nothing to fuse")
-    ways = ways_of(module, machine_named("cpu"))
-    if ways is None:
+    candidates = candidate_pipelines(module, machine_named("cpu"))
+    if candidates is None:
         return Choice()
     threads = thread_count()
     with progress_bar(name, request.progress) as tell:
         compiler = _Compiler(module, _arrays(module), threads, request)
-        outcome = search(ways.in_order(), compiler, seconds, compiler.most, tell)
+        outcome = search(candidates.in_order(), compiler, seconds, compiler.most, tell)
     record = _record(outcome, key, module, threads)
     if request.use_cache:
         keep(record)
@@ -63,16 +65,14 @@ def tune(program: ModuleOp, request: Request) -> Choice:
 
 
 def model_choice(program: ModuleOp, entry: str | None) -> Choice | None:
-    """What costs least by the model; None for the default pipeline, which stays unless something is clearly
-    better.
-    """
+    """Return what costs least by the model; None for the default pipeline, unless one is clearly better."""
     module = alone(program, entry)
-    ways = ways_of(module, machine_named("cpu")) if can_choose(module) else None
-    return None if ways is None else ways.choice
+    candidates = candidate_pipelines(module, machine_named("cpu")) if can_choose(module) else None
+    return None if candidates is None else candidates.choice
 
 
 def _arrays(module: ModuleOp) -> dict[str, Array]:
-    """Arrays for the arguments by name, at the largest extents."""
+    """Return arrays for the arguments by name, at the largest extents."""
     function = select_function(module, None)
     arguments = arguments_of(function)
     extents = {name: high for name, (_, high) in ranges_of(function).items()}
@@ -108,7 +108,7 @@ def _record(outcome: Outcome, key: str, module: ModuleOp, threads: int) -> Recor
         machine=_shortened(machine_text()),
         version=package_version(),
         threads=threads,
-        choice=outcome.best.way.choice,
+        choice=outcome.best.pipeline.choice,
         seconds=outcome.best.time,
         default_seconds=seconds(outcome.of(DEFAULT)),
         unfused_seconds=seconds(outcome.of(UNFUSED)),
@@ -123,7 +123,7 @@ def _shortened(text: str, longest: int = 160) -> str:
 
 
 class _Compiler:
-    """Compiles ways of a program, and calls them with the same arrays."""
+    """Compiles a program by candidate pipelines, and calls them with the same arrays."""
 
     def __init__(
         self,
@@ -142,8 +142,6 @@ class _Compiler:
         self._lock = Lock()
 
     def __call__(self, choice: Choice) -> Call | None:
-        from ..executable import Executable
-
         options = CompileOptions(use_cache=self.request.use_cache, choice=choice)
         executable = Executable(self.module, options, self.request.callbacks)
         with self._lock:

@@ -1,4 +1,4 @@
-"""The ways to fuse and cut a program that deserve a look, the most promising first by the cost model."""
+"""Candidate pipelines: ways to fuse and cut a program, the most promising first by the cost model."""
 
 from __future__ import annotations
 
@@ -29,71 +29,71 @@ CLEARLY = 0.9
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way, and the seconds that a call takes by the model."""
+class CandidatePipeline:
+    """One way to compile a program, and the seconds that a call takes by the model."""
 
     choice: Choice
     seconds: float
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What the model says of a program: the pipelines that are fixed, and every snapshot at its best sizes,
-    the cheapest first.
-    """
+class CandidatePipelines:
+    """Pipelines for one program: the fixed ones, and every snapshot at its best sizes, cheapest first."""
 
-    default: Way
-    unfused: Way | None
+    default: CandidatePipeline
+    unfused: CandidatePipeline | None
     candidates: tuple[Candidate, ...]
 
     @property
-    def best(self) -> tuple[Way, ...]:
-        """The candidates as ways."""
-        return tuple(Way(choice_from(each), each.seconds) for each in self.candidates)
+    def best(self) -> tuple[CandidatePipeline, ...]:
+        """The candidates as pipelines."""
+        return tuple(CandidatePipeline(choice_from(each), each.seconds) for each in self.candidates)
 
     @property
-    def leading(self) -> tuple[Way, ...]:
+    def leading(self) -> tuple[CandidatePipeline, ...]:
         """The best candidate of each snapshot, the cheapest first."""
         firsts: dict[tuple[object, ...], Candidate] = {}
         for each in self.candidates:
             firsts.setdefault((each.snapshot, each.nests), each)
-        return tuple(Way(choice_from(each), each.seconds) for each in firsts.values())
+        return tuple(CandidatePipeline(choice_from(each), each.seconds) for each in firsts.values())
 
     @property
     def choice(self) -> Choice | None:
-        """What costs least; None for the default pipeline, unless something is clearly better."""
+        """The choice that costs least; None for the default pipeline, unless one is clearly better."""
         others = [*self.best[:1], *([] if self.unfused is None else [self.unfused])]
-        best = min(others, key=lambda way: way.seconds, default=self.default)
+        best = min(others, key=lambda pipeline: pipeline.seconds, default=self.default)
         return best.choice if best.seconds < CLEARLY * self.default.seconds else None
 
-    def in_order(self) -> Iterator[Way]:
-        """All ways worth measuring, each once: the default, without fusion, the best candidate, the best of
-        every other snapshot that may be as fast, and then what is near those, by the model.
+    def in_order(self) -> Iterator[CandidatePipeline]:
+        """Yield all pipelines worth measuring, each once.
+
+        First the default, without fusion, the best candidate, the best of every other snapshot that may be as
+        fast, and then what is near those, by the model.
         """
         seen: set[tuple[object, ...]] = set()
         firsts: dict[tuple[object, ...], Candidate] = {}
         for each in self.candidates:
             if each.seconds <= PROMISING * self.candidates[0].seconds:
                 firsts.setdefault((each.snapshot, each.nests), each)
-        leading = [Way(choice_from(each), each.seconds) for each in firsts.values()]
+        leading = [CandidatePipeline(choice_from(each), each.seconds) for each in firsts.values()]
         near = sorted(
-            (way for each in list(firsts.values())[:4] for way in neighbours(each)),
-            key=lambda way: way.seconds,
+            (pipeline for each in list(firsts.values())[:4] for pipeline in neighbours(each)),
+            key=lambda pipeline: pipeline.seconds,
         )
-        for way in (self.default, self.unfused, *leading[:4], *near, *self.best):
-            if way is not None and way.choice.key() not in seen:
-                seen.add(way.choice.key())
-                yield way
+        for pipeline in (self.default, self.unfused, *leading[:4], *near, *self.best):
+            if pipeline is not None and pipeline.choice.key() not in seen:
+                seen.add(pipeline.choice.key())
+                yield pipeline
 
 
 def choice_from(candidate: Candidate) -> Choice:
-    """A candidate as a choice."""
+    """Return a candidate as a choice."""
     return Choice(candidate.snapshot, candidate.whole, candidate.sizes)
 
 
-def neighbours(candidate: Candidate) -> list[Way]:
-    """A candidate with another size of one dim: legal ones that are about half of it, and up to twice it."""
-    found: list[Way] = []
+def neighbours(candidate: Candidate) -> list[CandidatePipeline]:
+    """Return a candidate with another size of one dim: legal ones, about half of it and up to twice it."""
+    found: list[CandidatePipeline] = []
     costed = candidate.costed
     for name, size in candidate.sizes.items():
         length = costed.lengths[name]
@@ -106,21 +106,22 @@ def neighbours(candidate: Candidate) -> list[Way]:
             if wanted != current:
                 sizes: Sizes = {**candidate.sizes, name: wanted}
                 seconds = costed.seconds(as_numbers(costed.lengths, sizes))
-                found.append(Way(Choice(candidate.snapshot, candidate.whole, sizes), seconds))
+                found.append(CandidatePipeline(Choice(candidate.snapshot, candidate.whole, sizes), seconds))
     return found
 
 
 def can_choose(program: ModuleOp) -> bool:
-    """Whether fusing and cutting a program is still to be done."""
-    if any(step.name == TO_BLOCKS for step in remaining_passes(program, "cpu")):
+    """True if a program has still to be fused and cut."""
+    if any(step.name == TO_BLOCKS for step in remaining_passes(program, Choice().passes())):
         return True
     blocks = block_programs(program)
     return bool(blocks) and not any(map(is_stabilized, blocks))
 
 
-def ways_of(program: ModuleOp, machine: Machine) -> Ways | None:
-    """What the model says of a program with one function, of arrays or of blocks; None where nothing of it
-    becomes blocks. Raises what the passes raise.
+def candidate_pipelines(program: ModuleOp, machine: Machine) -> CandidatePipelines | None:
+    """Return the pipelines for a program with one function, of arrays or of blocks, with times by the model.
+
+    None where nothing of it becomes blocks. Raises what the passes raise.
     """
     blocks = program.clone()
     on_arrays = not any(map(is_block_program, block_programs(program)))
@@ -131,15 +132,19 @@ def ways_of(program: ModuleOp, machine: Machine) -> Ways | None:
     if len(functions) != 1:
         return None
     found, _ = all_candidates(make_context(), functions[0], machine, BUDGET)
-    unfused = Way(Choice(UNFUSED), modelled(program, Choice(UNFUSED), machine)) if on_arrays else None
-    return Ways(Way(Choice(DEFAULT), modelled(program, Choice(DEFAULT), machine)), unfused, tuple(found))
+
+    def fixed(choice: Choice) -> CandidatePipeline:
+        return CandidatePipeline(choice, modelled(program, choice, machine))
+
+    unfused = fixed(Choice(UNFUSED)) if on_arrays else None
+    return CandidatePipelines(fixed(Choice(DEFAULT)), unfused, tuple(found))
 
 
 def modelled(program: ModuleOp, choice: Choice, machine: Machine) -> float:
-    """Seconds of a call by the model of what a choice makes of a program with one function."""
+    """Return the seconds of a call, by the model, of what a choice makes of a program with one function."""
     module = program.clone()
     passes: list[ModulePass] = []
-    for step in remaining_passes(program, "cpu", choice.passes()):
+    for step in remaining_passes(program, choice.passes()):
         if step.name in (DISTRIBUTE, TO_KERNELS):
             break
         passes.append(step)

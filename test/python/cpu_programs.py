@@ -17,7 +17,8 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.lowering.emit_cpp import stages
 from bb.lowering.pipelines import PIPELINES, PassPipeline
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 from bb.runtime.inputs import ordered_inputs
 from bb.runtime.interpreter import interpret, public_functions
 from bb.runtime.tolerances import BOUNDS, compare

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 
-from bb.runtime.executable import compile_all
+from bb.runtime.api import compile_all
 from bb.runtime.tolerances import BOUNDS
 from cpu_programs import AFTER_BLOCKS, as_blocks, example_programs, faults, shared_out_always
 

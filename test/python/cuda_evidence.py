@@ -13,11 +13,11 @@ from bb.dialects import block, kernel
 from bb.dialects.kernel.placement import WARPS_ATTRIBUTE
 from bb.lowering.programs import parse
 from bb.passes.kernel_moves import moves_of_kernel
-from bb.runtime.api import random_inputs
+from bb.runtime.api import compile_program, random_inputs
+from bb.runtime.compile_options import CudaOptions
 from bb.runtime.cuda_emulator import WIDTHS, LaunchReport
-from bb.runtime.executable import Executable, compile_program
+from bb.runtime.executable import Executable
 from bb.runtime.interpreter import interpret
-from bb.runtime.lowered_program import CudaOptions
 from bb.runtime.tolerances import BOUNDS, compare
 from xdsl.dialects.builtin import FixedBitwidthType
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from bb.dialects import block
 from bb.lowering.pipelines import PIPELINES, PassPipeline
-from bb.runtime.executable import compile_all
+from bb.runtime.api import compile_all
 from bb.runtime.tolerances import BOUNDS
 from cpu_programs import AFTER_BLOCKS, example_programs, faults
 from hypothesis import settings

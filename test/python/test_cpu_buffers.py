@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bb.runtime.executable import Executable, compile_program
+from bb.runtime.api import compile_program
+from bb.runtime.executable import Executable
 
 PROGRAM = """
 !A = !kernel.array<37x100xf32>

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from bb.dialects import block
 from bb.passes.causal import Until, masked_later
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects import arith, builtin

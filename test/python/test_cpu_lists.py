@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bb.lowering.pipelines import PIPELINES, PipelineError
-from bb.runtime.executable import Executable, compile_program
+from bb.runtime.api import compile_program
+from bb.runtime.executable import Executable
 from bb.runtime.interpreter import InputError
 from cpu_programs import Array, shared_out_always
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
-from bb.runtime.executable import compile_all, compile_program
+from bb.runtime.api import compile_all, compile_program
 from bb.runtime.interpreter import interpret
 from bb.runtime.tolerances import BOUNDS, compare
 from cpu_programs import Array

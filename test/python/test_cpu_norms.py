@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
-from bb.runtime.executable import compile_all
+from bb.runtime.api import compile_all
 
 LAYERNORM = """func.func @f(%x: tensor<?x?xf32>, %w: tensor<?x12xf32>) -> tensor<?x12xf32> {
   %n = array.layer_norm %x eps 1.0e-5 : tensor<?x?xf32>

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from bb.lowering.pipelines import PassPipeline
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 from bb.runtime.inputs import ordered_inputs
 from bb.runtime.interpreter import interpret
 from bb.tools.docs.hard_inputs import MASKED, error, hard_inputs

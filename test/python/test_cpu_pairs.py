@@ -5,7 +5,8 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 SCALE = 0.25

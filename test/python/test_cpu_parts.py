@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 from bb.runtime.interpreter import interpret
 from bb.runtime.tolerances import BOUNDS, compare
 from cpu_programs import AFTER_BLOCKS, Array, as_blocks, as_tuple, example_programs, faults, shared_out_always

@@ -10,7 +10,8 @@ import pytest
 from array_programs import ArrayProgram, array_programs
 from bb.dialects import block
 from bb.lowering.pipelines import PassPipeline
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 from bb.runtime.inputs import ordered_inputs
 from bb.runtime.interpreter import interpret, select_function
 from bb.runtime.tolerances import BOUNDS, narrowest_float

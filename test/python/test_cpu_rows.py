@@ -16,7 +16,8 @@ import pytest
 from bb.dialects import kernel
 from bb.lowering.pipelines import PIPELINES, PassPipeline
 from bb.lowering.programs import parse
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 from bb.runtime.interpreter import interpret
 from bb.runtime.settings import SettingError
 from bb.runtime.tolerances import BOUNDS, compare

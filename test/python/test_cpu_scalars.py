@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
-from bb.runtime.executable import compile_program
+from bb.runtime.api import compile_program
 from bb.runtime.interpreter import interpret
 
 UNARY = (

@@ -8,7 +8,8 @@ import pytest
 from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
-from bb.runtime.executable import Executable, compile_all
+from bb.runtime.api import compile_all
+from bb.runtime.executable import Executable
 from bb.runtime.inputs import ordered_inputs
 from bb.runtime.interpreter import interpret, select_function
 from example_programs import Case, cases

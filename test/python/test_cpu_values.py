@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bb.dialects.diagnostics import OpError
 from bb.dialects.parsing import parse_module
-from bb.runtime.executable import compile_program
+from bb.runtime.api import compile_program
 from bb.runtime.interpreter import InputError, interpret
 from cpu_programs import AFTER_BLOCKS, Array, as_tuple
 from example_programs import load

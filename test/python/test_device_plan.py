@@ -8,7 +8,7 @@ import bb
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime import executable
+from bb.runtime.call import Call
 from fake_cupy import FakeCupy, with_cupy
 
 # Two kernels with an array between them, and a view of an argument that the host makes.
@@ -54,13 +54,13 @@ def arrays(seed: int, dtype: Any = np.float32) -> tuple[np.ndarray[Any, Any], np
 def long_ways(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """A list that grows by each call that goes the long way."""
     found: list[object] = []
-    original = executable._Call.run  # pyright: ignore[reportPrivateUsage]
+    original = Call.run
 
     def run(call: Any) -> Any:
         found.append(call)
         return original(call)
 
-    monkeypatch.setattr(executable._Call, "run", run)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(Call, "run", run)
     return found
 
 

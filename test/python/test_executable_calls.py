@@ -10,8 +10,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.lowering.pipelines import PIPELINES
-from bb.runtime import call_plan, executable
+from bb.runtime import call, call_plan
+from bb.runtime.api import compile_program
 from bb.runtime.call_plan import Intermediate, lay_out
+from bb.runtime.executable import Executable
 from bb.runtime.interpreter import InputError
 from cpu_programs import Array
 
@@ -26,14 +28,14 @@ def test_a_call_reads_no_attributes_of_the_program(monkeypatch: pytest.MonkeyPat
       func.return %s : tensor<?x4xf32>
     }
     """
-    compiled = executable.compile_program(text)
+    compiled = compile_program(text)
     x, y = np.ones((3, 4), np.float32), np.arange(4, dtype=np.float32)
     prepared = compiled.prepare(y=y)
 
     def refuse(function: object) -> None:
         raise AssertionError("reading attributes takes longer than a small kernel")
 
-    monkeypatch.setattr(executable, "arguments_of", refuse)
+    monkeypatch.setattr(call, "arguments_of", refuse)
     assert compiled.argument_names == ["x", "y"]
     assert np.array_equal(compiled(x, y=y), x + y)
     assert np.array_equal(prepared(x), x + y)
@@ -53,9 +55,9 @@ UNFUSED = PIPELINES["cpu-unfused"]
 
 
 @cache
-def chain(element: str = "f32") -> executable.Executable:
+def chain(element: str = "f32") -> Executable:
     """Several kernels with arrays between them."""
-    compiled = executable.compile_program(CHAIN.replace("ELEMENT", element), pipeline=UNFUSED)
+    compiled = compile_program(CHAIN.replace("ELEMENT", element), pipeline=UNFUSED)
     assert len(compiled.library.entries) > 2
     return compiled
 
@@ -92,7 +94,7 @@ def layouts(array: Array) -> dict[str, Array]:
 
 
 def test_one_executable_serves_layouts_in_turn():
-    compiled = executable.compile_program(CHAIN.replace("ELEMENT", "f32"), pipeline=UNFUSED)
+    compiled = compile_program(CHAIN.replace("ELEMENT", "f32"), pipeline=UNFUSED)
     for _ in range(3):
         for rows, columns in ((3, 7), (33, 40), (3, 8), (1, 1)):
             x, w = chain_inputs(rows, columns)
@@ -108,7 +110,7 @@ def test_one_executable_serves_layouts_in_turn():
 def test_repeated_calls_take_no_new_structures(monkeypatch: pytest.MonkeyPatch):
     x, w = chain_inputs(9, 4)
     first = chain()(x, w)
-    monkeypatch.setattr(executable, "_Call", None)  # the long way
+    monkeypatch.setattr(call, "Call", None)  # the long way
     assert isinstance(first, np.ndarray)
     second = chain()(x + 0, w + 0)
     assert isinstance(second, np.ndarray)
@@ -172,7 +174,7 @@ def test_outputs_between_the_elements_of_an_argument():
 
 
 def test_one_array_for_two_arguments():
-    compiled = executable.compile_program(
+    compiled = compile_program(
         """
         func.func @square(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x?xf32> {
           %z = array.matmul %x, %y : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
@@ -231,7 +233,7 @@ def test_repeated_calls_read_dlpack(monkeypatch: pytest.MonkeyPatch):
     x, w = chain_inputs(6, 4)
     out = np.zeros((6, 5), np.float32)
     chain()(Foreign(x), w, out=Foreign(out))
-    monkeypatch.setattr(executable, "_Call", None)
+    monkeypatch.setattr(call, "Call", None)
     for factor in (2, 3):
         assert_chain(chain()(Foreign(factor * x), w, out=Foreign(out)), factor * x, w)
         assert_chain(out, factor * x, w)
@@ -260,10 +262,10 @@ def test_parts_of_arguments_that_the_host_takes(monkeypatch: pytest.MonkeyPatch)
       func.return %s : tensor<6x4xf32>
     }
     """
-    compiled = executable.compile_program(text)
+    compiled = compile_program(text)
     x = np.random.default_rng(0).standard_normal((6, 8), np.float32)
     compiled(x)
-    monkeypatch.setattr(executable, "_Call", None)
+    monkeypatch.setattr(call, "Call", None)
     for factor in (1, 2):
         assert np.array_equal(compiled(factor * x), factor * x[:, :4] - factor * x[:, 4:])
 
@@ -289,7 +291,7 @@ def test_intermediate_arrays_share_memory_only_when_one_is_done_with():
 
 def test_memory_of_intermediate_arrays_is_kept_only_up_to_a_size(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(call_plan, "_KEPT_BYTES", 0)
-    compiled = executable.compile_program(CHAIN.replace("ELEMENT", "f32"), pipeline=UNFUSED)
+    compiled = compile_program(CHAIN.replace("ELEMENT", "f32"), pipeline=UNFUSED)
     x, w = chain_inputs(70, 50)
     for factor in (1, 2, 3):
         assert_chain(compiled(factor * x, w), factor * x, w)
@@ -297,7 +299,7 @@ def test_memory_of_intermediate_arrays_is_kept_only_up_to_a_size(monkeypatch: py
 
 def test_layouts_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(call_plan, "_MOST_PLANS", 2)
-    compiled = executable.compile_program(CHAIN.replace("ELEMENT", "f32"), pipeline=UNFUSED)
+    compiled = compile_program(CHAIN.replace("ELEMENT", "f32"), pipeline=UNFUSED)
     for _ in range(2):
         for rows in range(1, 6):
             x, w = chain_inputs(rows, 4)

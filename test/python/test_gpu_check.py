@@ -11,10 +11,10 @@ from typing import Any
 import bb
 import numpy as np
 import pytest
+from bb.runtime.compile_options import CompileOptions
 from bb.runtime.cuda_compile import compile_cuda, cuda_compiler_problem
 from bb.runtime.cuda_emulator import EmulatorBuildError
 from bb.runtime.cuda_library import CudaLibrary
-from bb.runtime.lowered_program import CompileOptions
 from bb.tools import gpu_cases, gpu_check, gpu_expected, gpu_times, gpu_worker
 from bb.tools.gpu_supervisor import supervise
 from fake_cupy import FakeCupy, RawKernel, with_cupy

@@ -11,7 +11,8 @@ import pytest
 from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
 from bb.runtime import memory
-from bb.runtime.executable import Executable, compile_program
+from bb.runtime.api import compile_program
+from bb.runtime.executable import Executable
 from bb.runtime.interpreter import InputError
 from bb.runtime.scalar_semantics import BFLOAT16
 from bb.runtime.tolerances import BOUNDS, compare

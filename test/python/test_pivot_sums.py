@@ -13,8 +13,8 @@ from bb.lowering.pipelines import PassPipeline
 from bb.passes.block_mask_remainders import mask_remainders
 from bb.passes.block_stabilize import BlockStabilizePass
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
+from bb.runtime.api import compile_program
 from bb.runtime.exact.equivalence import equivalent
-from bb.runtime.executable import compile_program
 from bb.runtime.interpreter import interpret
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp

@@ -15,8 +15,9 @@ from bb.lowering.emit_cpp import Category, Statement
 from bb.lowering.pipelines import PIPELINES
 from bb.runtime.host_compiler import find_compiler
 from bb.runtime.machine_limits import MachineLimits
-from bb.runtime.profile import KernelTime, Profile, Run, StatementTime, middle_of
-from bb.runtime.profile_report import report
+from bb.runtime.profile import Run, middle_of
+from bb.runtime.profile_records import KernelTime, StatementTime
+from bb.runtime.profile_report import Profile, report
 from bb.runtime.shared_objects import include_directory
 from bb.runtime.work import Work, work_of
 from bb.tools import roofline
@@ -120,8 +121,8 @@ def test_statements_tell_what_they_do(profile: Profile):
 
 
 def test_results_are_those_of_the_usual_build(attention: bb.Executable):
-    np.testing.assert_array_equal(attention.watched(*ARRAYS), attention(*ARRAYS))
-    assert "bb::profile::at(" in attention.watched.source
+    np.testing.assert_array_equal(attention.instrumented(*ARRAYS), attention(*ARRAYS))
+    assert "bb::profile::at(" in attention.instrumented.source
     assert "profile" not in attention.source
 
 

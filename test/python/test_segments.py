@@ -11,7 +11,7 @@ from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.block_to_kernel.segments import is_host, segments
 from bb.lowering.pipelines import PassPipeline
-from bb.runtime.executable import compile_all
+from bb.runtime.api import compile_all
 from bb.runtime.interpreter import interpret
 from hypothesis import given, settings
 from hypothesis import strategies as st

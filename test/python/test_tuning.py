@@ -20,11 +20,12 @@ from bb.runtime.cache_directory import CacheWarning, forget_warnings
 from bb.runtime.interpreter import InputError, select_function
 from bb.runtime.tuning import store
 from bb.runtime.tuning import tune as tuning
-from bb.runtime.tuning.choosing import Request, choice_for
+from bb.runtime.tuning.choosing import choice_for
 from bb.runtime.tuning.keys import key_of
 from bb.runtime.tuning.records import Record, record_of
+from bb.runtime.tuning.request import Request
 from bb.runtime.tuning.search import Measured, Outcome, search
-from bb.runtime.tuning.ways import Way, modelled, ways_of
+from bb.runtime.tuning.ways import CandidatePipeline, candidate_pipelines, modelled
 from bb.tools import bb_run, bb_tune
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -97,7 +98,7 @@ def test_a_choice_is_a_pipeline():
 @pytest.mark.parametrize("name", ["softmax", "layernorm_matmul", "rmsnorm_ffn_swiglu"])
 def test_the_model_says_the_same_of_a_choice_and_of_its_candidate(name: str):
     program = bb.parse(EXAMPLES / f"{name}.mlir")
-    ways = ways_of(program, CPU)
+    ways = candidate_pipelines(program, CPU)
     assert ways is not None
     order = list(ways.in_order())
     assert [way.choice.fusion for way in order[:2]] == [DEFAULT, UNFUSED]
@@ -109,20 +110,24 @@ def test_the_model_says_the_same_of_a_choice_and_of_its_candidate(name: str):
 
 def outcome(**seconds: float) -> Outcome:
     measured = [
-        Measured(Way(Choice(int(name[1:]) if name[1:].isdecimal() else name), 1.0), lambda: None, [taken])
+        Measured(
+            CandidatePipeline(Choice(int(name[1:]) if name[1:].isdecimal() else name), 1.0),
+            lambda: None,
+            [taken],
+        )
         for name, taken in seconds.items()
     ]
     return Outcome(tuple(sorted(measured, key=lambda each: each.time)))
 
 
 def test_the_default_stays_unless_something_is_measurably_faster():
-    assert outcome(default=1.0, n0=0.99).best.way.choice.is_default
-    assert outcome(default=1.0, n0=0.9).best.way.choice.fusion == 0
-    assert outcome(default=1.0, unfused=0.8, n0=0.9).best.way.choice.fusion == UNFUSED
+    assert outcome(default=1.0, n0=0.99).best.pipeline.choice.is_default
+    assert outcome(default=1.0, n0=0.9).best.pipeline.choice.fusion == 0
+    assert outcome(default=1.0, unfused=0.8, n0=0.9).best.pipeline.choice.fusion == UNFUSED
 
 
 def test_a_search_leaves_out_what_does_not_compile_and_what_it_has():
-    ways = [Way(Choice(), 1.0), *(Way(Choice(number), 1.0) for number in range(4))]
+    ways = [CandidatePipeline(choice, 1.0) for choice in (Choice(), *map(Choice, range(4)))]
     called: list[object] = []
 
     def compiled(choice: Choice):
@@ -132,7 +137,7 @@ def test_a_search_leaves_out_what_does_not_compile_and_what_it_has():
 
     told: list[str] = []
     found = search(iter(ways), compiled, 0.2, 4, lambda what, part: told.append(what))
-    assert sorted(str(each.way.choice.fusion) for each in found.measured) == ["2", DEFAULT]
+    assert sorted(str(each.pipeline.choice.fusion) for each in found.measured) == ["2", DEFAULT]
     assert all(len(each.turns) >= 1 for each in found.measured)
     assert 3 not in called  # one too many
     assert any("measuring" in what for what in told)
