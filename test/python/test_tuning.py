@@ -26,8 +26,9 @@ from bb.runtime.tuning.records import Record, record_of
 from bb.runtime.tuning.search import Measured, Outcome, search
 from bb.runtime.tuning.ways import Way, modelled, ways_of
 from bb.tools import bb_run, bb_tune
+from paths import ROOT
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 CPU = read_machine(DIRECTORY / "cpu.json")
 SIZED = Choice(0, ("N",), {"M": 32, "N": "whole"})
 RECORD = Record(
