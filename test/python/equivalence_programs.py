@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import bb
 from bb.runtime.interpreter import public_functions
 from example_programs import EXAMPLES, free_dims, resized
+from paths import PROGRAMS
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-
-PROGRAMS_DIR = Path(__file__).resolve().parent / "programs"
 
 SMALL = {"B": 2, "H": 2, "G": 2, "P": 2, "S": 8, "M": 7, "N": 6, "D": 5, "K": 9, "L": 8, "F": 11, "R": 3}
 """Extents that give two or three blocks a dim, most of them with a ragged last one."""
@@ -45,11 +43,11 @@ class Program:
 @cache
 def _module(name: str) -> ModuleOp:
     if name not in EXAMPLES:
-        return bb.parse(PROGRAMS_DIR / f"{name}.mlir")
+        return bb.parse(PROGRAMS / f"{name}.mlir")
     return bb.parse(resized(name, {dim: SMALL[dim] for dim in free_dims(name)})[0])
 
 
 def programs() -> list[Program]:
     """Every function of every program; `ids=str` names them."""
-    names = [*EXAMPLES, *sorted(path.stem for path in PROGRAMS_DIR.glob("*.mlir"))]
+    names = [*EXAMPLES, *sorted(path.stem for path in PROGRAMS.glob("*.mlir"))]
     return [Program(name, f.sym_name.data) for name in names for f in public_functions(_module(name))]

@@ -6,7 +6,6 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -15,8 +14,9 @@ from bb.tools.docs.small_examples import free_dims
 from bb.tools.docs.small_examples import resized as resized
 from bb.tools.docs.small_examples import respell as respell
 from numpy.typing import NDArray
+from paths import ROOT
 
-EXAMPLES_DIR = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES_DIR = ROOT / "examples"
 
 EXAMPLES: list[str] = sorted(path.stem for path in EXAMPLES_DIR.glob("*.mlir"))
 """Names of all examples: each is a pair of NAME.mlir and NAME.py."""

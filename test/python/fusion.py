@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+import paths
 from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
@@ -27,7 +27,7 @@ from xdsl.dialects.func import FuncOp
 
 Array = NDArray[np.float64]
 
-PROGRAMS_DIR = Path(__file__).resolve().parent / "programs"
+PROGRAMS_DIR = paths.PROGRAMS
 PROGRAMS: list[str] = sorted(path.stem for path in PROGRAMS_DIR.glob("*.mlir"))
 """Programs for the tests of fusion, beside the examples."""
 

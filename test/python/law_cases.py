@@ -14,16 +14,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from bb.dialects.parsing import parse_module
 from bb.passes.rules.law import AnyLaw
 from bb.passes.rules.table import all_laws
+from paths import FILECHECK
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-RULES_DIR = Path(__file__).resolve().parents[1] / "filecheck" / "rules"
+RULES_DIR = FILECHECK / "rules"
 
 
 def slug(text: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from bb.runtime.ptx import PtxModule
 from cuda_kernels import KERNELS, outcome
 from cuda_mutations import MUTATIONS, Mutation, Verdict, verdict
+from paths import ROOT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "checking-cuda.md"
+PAGE = ROOT / "docs" / "checking-cuda.md"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 
 

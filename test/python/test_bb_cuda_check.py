@@ -13,8 +13,9 @@ from bb.runtime.cuda_compile import cuda_compiler_problem
 from bb.tools.bb_cuda_check import main
 from bb.tools.cuda_arguments import kernel_arguments
 from bb.tools.files import ToolError
+from paths import ROOT
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cuda" / "row_sums.cu"
+EXAMPLE = ROOT / "examples" / "cuda" / "row_sums.cu"
 BARRIER = "    // __syncthreads() belongs here"
 ARGUMENTS = ["--grid", "4", "--arg", "x=in:x.npy", "--arg", "sums=out:f32:4", "--arg", "i32:1000"]
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason=str(cuda_compiler_problem()))

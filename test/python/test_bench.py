@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCH = Path(__file__).resolve().parents[2] / "bench"
+from paths import ROOT
+
+BENCH = ROOT / "bench"
 
 
 def test_fusion_speed(tmp_path: Path) -> None:

@@ -22,8 +22,7 @@ from comparison.records import Record, RecordError, Row, Timing, merged, parse_r
 from comparison.tables import cells, disturbed, heads, milliseconds, slower_when_fused
 from comparison.worker import error_of
 from comparison.workloads import BF16_ROWS, BOUNDS, F32_ROWS, ROWS, tiny, visible
-
-ROOT = Path(__file__).resolve().parents[2]
+from paths import ROOT
 
 
 def made_row(name: str = "A1", **medians: float | None) -> Row:

@@ -24,9 +24,10 @@ from bb.runtime.machine_description import described
 from bb.runtime.machine_limits import MachineLimits
 from bb.runtime.work import work_of
 from example_programs import resized
+from paths import ROOT
 from xdsl.utils.exceptions import PassFailedException
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 NAMES = ["attention", "attention_causal", "layernorm_matmul", "rmsnorm_ffn_swiglu", "softmax"]
 TO_BLOCKS = "array-decompose,array-to-block"
 FUSED = TO_BLOCKS + ",block-fuse,block-stabilize"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from bb.runtime.host_compiler import find_compiler
-
-HERE = Path(__file__).resolve().parent
+from paths import HELPERS
 
 RUNS = [
     pytest.param("bf16", "ones", 0, "by-size", marks=pytest.mark.slow),
@@ -28,10 +26,10 @@ def test_examples(dtype: str, shape: str, block_size: int, loops: str) -> None:
         # Python itself keeps memory until it ends.
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-        "PYTHONPATH": str(HERE),
+        "PYTHONPATH": str(HELPERS),
         "PYTHONMALLOC": "malloc",  # so that arrays, too, lie between guarded zones
     }
-    command = [sys.executable, str(HERE / "cpu_sanitized.py"), dtype, shape, str(block_size), loops]
+    command = [sys.executable, str(HELPERS / "cpu_sanitized.py"), dtype, shape, str(block_size), loops]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
     assert done.stdout.endswith("programs are clean\n")

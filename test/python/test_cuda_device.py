@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,8 +11,9 @@ import numpy as np
 import pytest
 from bb.runtime.cuda_compile import CudaCompilerError
 from fake_cupy import CompileException, DeviceArray, FakeCupy, RawKernel, RawModule, Stream, with_cupy
+from paths import ROOT
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 SOFTMAX = EXAMPLES / "softmax.mlir"
 NARROW = """
 func.func @narrow(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> tensor<8x32xf32> {

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 

@@ -14,8 +14,8 @@ from bb.passes.trace_steps import chapters_of, read_trace, stories_of
 from bb.passes.units import change_in_units, counted, in_units
 from bb.tools.bb_opt import main
 from bb.tools.explanation import Explanation
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.mlir") if path.stem != "decoder_layer")
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-FILECHECK = Path(__file__).resolve().parents[1] / "filecheck"
+from paths import FILECHECK
 
 
 def load() -> ModuleType:

@@ -19,6 +19,7 @@ from bb.tools import gpu_cases, gpu_check, gpu_expected, gpu_times, gpu_worker
 from bb.tools.gpu_supervisor import supervise
 from fake_cupy import FakeCupy, RawKernel, with_cupy
 from fake_torch import FakeTorch, with_torch
+from paths import HELPERS
 
 SMALL = [
     gpu_cases.attention(2, 32, 16, causal=True),
@@ -180,7 +181,7 @@ sys.exit(gpu_worker.main())
 
 
 def test_the_worker_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(HELPERS))
     answers: list[dict[str, Any]] = []
     command, until = [sys.executable, "-c", ITSELF], time.monotonic() + 60
     assert (

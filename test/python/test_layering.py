@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ["dialects", "passes", "lowering", "runtime", "tools"]
 SOURCES = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
 

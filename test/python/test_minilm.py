@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from bb.dialects import kernel
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "examples"))
 minilm: Any = importlib.import_module("minilm")
 minilm_model: Any = importlib.import_module("minilm_model")

@@ -1,17 +1,30 @@
-"""The wheel: complete, installable and usable from any directory."""
+"""The wheel and the source archive: complete, installable and usable from any directory."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ["dialects", "passes", "lowering", "runtime", "tools"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+NEW_FILES = [
+    Path("passes/new_folder/__init__.py"),
+    Path("passes/new_folder/inside/__init__.py"),
+    Path("passes/new_folder/inside/table.json"),
+    Path("runtime/new_folder/__init__.py"),
+    *(Path(f"runtime/new_folder/no_package/native{suffix}") for suffix in (".cpp", ".hpp", ".cuh", ".h")),
+]
+"""Files of folders that pyproject.toml has never seen."""
+
+NOT_PACKAGED = [Path(folder, "python", "stray.py") for folder in ("test", "docs", "bench", "examples")]
 
 
 def source_files() -> list[Path]:
@@ -25,68 +38,117 @@ def source_files() -> list[Path]:
     return sorted(path.relative_to(ROOT) for path in found)
 
 
-def test_packages_are_the_folders_of_the_tree():
-    folders = {path.parent for path in source_files() if path.suffix == ".py"}
-    packages = {".".join(("bb", *folder.parts)) for folder in folders}
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages
-
-
 def test_every_folder_with_sources_is_a_package():
     folders = {path.parent for path in source_files() if path.suffix == ".py"}
     assert [str(folder) for folder in sorted(folders) if not (ROOT / folder / "__init__.py").exists()] == []
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # From a copy: setuptools leaves build/ and *.egg-info beside pyproject.toml.
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources, with new folders; setuptools leaves build/ and *.egg-info in it."""
     copy = tmp_path_factory.mktemp("source")
     for path in [*source_files(), Path("pyproject.toml"), Path("README.md"), Path("LICENSE")]:
-        (copy / path).parent.mkdir(parents=True, exist_ok=True)
-        (copy / path).write_bytes((ROOT / path).read_bytes())
-    folder = tmp_path_factory.mktemp("wheel")
-    pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", folder, copy)
-    (built,) = folder.glob("*.whl")
+        write(copy / path, (ROOT / path).read_bytes())
+    for path in [*NEW_FILES, *NOT_PACKAGED]:
+        write(copy / path, b"")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", source, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def source_archive(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("sdist", source, tmp_path_factory.mktemp("sdist"))
+
+
+def write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def build(kind: str, source: Path, folder: Path) -> Path:
+    """Build a ``wheel``, an ``sdist`` or an ``editable`` wheel of the sources in a folder.
+
+    Calls the build backend as pip and build do. A warning of setuptools about the configuration is an error.
+    """
+    code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+    run([sys.executable, "-W", "error", "-W", "ignore:Editable installation", "-c", code, folder], source)
+    (built,) = folder.iterdir()
     return built
 
 
-def pip(*arguments: object) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def run(command: list[object], folder: Path, **environment: str) -> str:
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=dict(os.environ, **environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-def test_wheel_holds_every_file_of_the_package(wheel: Path):
+def contents(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as archive:
-        names = set(archive.namelist())
-    expected = {f"bb/{path.as_posix()}" for path in source_files()}
-    assert expected <= names
-    extra = {name for name in names - expected if ".dist-info/" not in name}
-    assert not extra
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def in_wheel(paths: Iterable[Path]) -> set[str]:
+    return {f"bb/{path.as_posix()}" for path in paths}
+
+
+def test_wheel_holds_the_files_of_the_package_and_no_others(wheel: Path):
+    names = contents(wheel).keys()
+    assert {name for name in names if ".dist-info/" not in name} == in_wheel([*source_files(), *NEW_FILES])
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_wheel_built_from_the_source_archive_is_the_same(wheel: Path, source_archive: Path, tmp_path: Path):
+    with tarfile.open(source_archive) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    assert not [folder for folder in ("test", "docs", "bench", "examples") if (unpacked / folder).exists()]
+    (tmp_path / "wheel").mkdir()
+    again = build("wheel", unpacked, tmp_path / "wheel")
+    assert again.name == wheel.name
+    assert contents(again) == contents(wheel)
+
+
+def test_editable_install_sees_a_folder_made_later(source: Path, tmp_path: Path):
+    site, copy = tmp_path / "site", tmp_path / "copy"
+    site.mkdir()
+    shutil.copytree(source, copy)
+    with zipfile.ZipFile(build("editable", copy, site)) as archive:
+        archive.extractall(site)
+    write(copy / "passes" / "made_later" / "__init__.py", b"answer = 42\n")
+    code = (
+        f"import site; site.addsitedir({str(site)!r}); "
+        "import bb.passes.made_later as made; print(made.answer, made.__file__)"
+    )
+    expected = f"42 {copy / 'passes' / 'made_later' / '__init__.py'}\n"
+    # -S: the editable install of the repository itself does not answer.
+    assert run([sys.executable, "-S", "-c", code], tmp_path) == expected
 
 
 def test_installed_wheel_works_from_another_directory(wheel: Path, tmp_path: Path):
     site = tmp_path / "site"
-    pip("install", "--no-deps", "--no-index", "--no-compile", "--target", site, wheel)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
+    run([*pip, "--no-deps", "--no-index", "--no-compile", "--target", site, wheel], tmp_path)
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "f.mlir").write_text("func.func @f() {\n  func.return\n}\n")
+    write(elsewhere / "f.mlir", b"func.func @f() {\n  func.return\n}\n")
     code = (
         "import sys, bb; from bb.tools.bb_opt import main; "
         "print(bb.__file__); sys.exit(main(['f.mlir', '-p', 'cse']))"
     )
     # -P and an empty path entry less: neither the repository nor an editable install may answer.
-    environment = dict(os.environ, PYTHONPATH=str(site))
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=elsewhere,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    first, _, rest = done.stdout.partition("\n")
+    printed = run([sys.executable, "-P", "-c", code], elsewhere, PYTHONPATH=str(site))
+    first, _, rest = printed.partition("\n")
     assert Path(first) == site / "bb" / "__init__.py"
     assert "func.func @f()" in rest
 

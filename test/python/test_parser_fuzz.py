@@ -18,9 +18,9 @@ from bb.dialects.verification import verify
 from bb.tools.bb_opt import main
 from hypothesis import given
 from hypothesis import strategies as st
+from paths import ROOT
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-ROOT = Path(__file__).resolve().parents[2]
 TOKEN = re.compile(r'"[^"\n]*"|[%@^#!]?[A-Za-z0-9_.$]+|\s+|//[^\n]*|.', re.DOTALL)
 
 

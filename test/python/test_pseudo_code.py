@@ -15,12 +15,12 @@ from bb.passes.pseudo_code import pseudo_code
 from bb.runtime.interpreter import interpret, select_function
 from example_programs import EXAMPLES_DIR, Case, cases
 from hypothesis import HealthCheck, given, settings
+from paths import FILECHECK, GOLDEN
 from pseudo_code_evaluation import run_pseudo_code
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-GOLDEN_DIR = Path(__file__).parent / "golden" / "pseudo_code"
-FILECHECK_DIR = Path(__file__).resolve().parents[1] / "filecheck"
+GOLDEN_DIR = GOLDEN / "pseudo_code"
 ARRAYS, NESTS, FUSED = "", "array-decompose,array-to-block", "array-decompose,array-to-block,block-fuse"
 STABLE = f"{FUSED},block-stabilize"
 STAGES = {"arrays": ARRAYS, "nests": NESTS, "fused": FUSED, "stable": STABLE}
@@ -89,7 +89,7 @@ def test_text_of_random_programs_gives_their_values(program: ArrayProgram) -> No
         assert_close(run_pseudo_code(printed, program.inputs, 4), expected, 1e-6)
 
 
-@pytest.mark.parametrize("path", sorted(FILECHECK_DIR.glob("rules/*.mlir")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(FILECHECK.glob("rules/*.mlir")), ids=lambda path: path.stem)
 def test_every_program_of_the_laws_prints(path: Path) -> None:
     for op in parse_module(path.read_text()).walk():
         if isinstance(op, FuncOp):

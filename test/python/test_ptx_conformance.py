@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -10,10 +9,11 @@ import numpy as np
 import pytest
 from bb.runtime.cuda_compile import cuda_compiler_problem
 from bb.runtime.ptx import PtxModule
+from paths import TESTS
 
 pytestmark = pytest.mark.skipif(cuda_compiler_problem() is not None, reason=str(cuda_compiler_problem()))
 
-FOLDER = Path(__file__).resolve().parents[1] / "cuda" / "ptx"
+FOLDER = TESTS / "cuda" / "ptx"
 N = 256
 
 

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = {
     ".git",
     ".venv",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from bb.dialects import block
@@ -15,10 +13,11 @@ from bb.runtime.api import compile_all
 from bb.runtime.interpreter import interpret
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import FILECHECK
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-CASES = Path(__file__).resolve().parents[1] / "filecheck" / "lowering" / "block-to-kernel" / "segments.mlir"
+CASES = FILECHECK / "lowering" / "block-to-kernel" / "segments.mlir"
 
 VECTOR = "!block.vector<M x f32>"
 GLOBAL = "!block.vector<M x f32, global>"

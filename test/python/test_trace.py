@@ -20,10 +20,11 @@ from bb.passes.trace import intermediate_lists
 from bb.passes.trace_steps import stories_of
 from bb.tools.explanation import Explanation
 from fusion import PROGRAMS_DIR
+from paths import ROOT
 from xdsl.dialects.func import FuncOp
 from xdsl.pattern_rewriter import PatternRewriter
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 
 Record = dict[str, Any]
 

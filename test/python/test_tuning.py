@@ -27,8 +27,9 @@ from bb.runtime.tuning.request import Request
 from bb.runtime.tuning.search import Measured, Outcome, search
 from bb.runtime.tuning.ways import CandidatePipeline, candidate_pipelines, modelled
 from bb.tools import bb_run, bb_tune
+from paths import ROOT
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 CPU = read_machine(DIRECTORY / "cpu.json")
 SIZED = Choice(0, ("N",), {"M": 32, "N": "whole"})
 RECORD = Record(

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "runtime" / "native"
 DRIVERS = ROOT / "test" / "native"
 FLAGS = [

@@ -1,0 +1,19 @@
+"""Run the checks that answer in under two minutes on two cores: ``make test-fast``.
+
+Lint, types and the filecheck tests in full, and the Python tests of the modules that are not marked ``long``.
+"""
+
+import sys
+
+from checks import Check, run_at_once
+
+# Beside each other: pyright takes one core whatever is asked of it.
+CHECKS = [
+    *Check.ruff(),
+    Check.pyright(),
+    Check.lit("-j1", "test/filecheck"),
+    Check.pytest("-m", "not long and not slow and not emulator_full"),
+]
+
+if __name__ == "__main__":
+    sys.exit(run_at_once(CHECKS))
