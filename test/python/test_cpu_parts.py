@@ -15,6 +15,8 @@ from bb.runtime.tolerances import BOUNDS, compare
 from cpu_programs import AFTER_BLOCKS, Array, as_blocks, as_tuple, example_programs, faults, shared_out_always
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 DTYPES = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "bf16": np.dtype(ml_dtypes.bfloat16)}
 INFINITE = {"f32": "0xff800000", "f64": "0xfff0000000000000", "bf16": "0xff80"}
 """Minus infinity."""

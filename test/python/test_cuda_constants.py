@@ -12,6 +12,8 @@ import pytest
 from bb.runtime.tolerances import BOUNDS, compare
 from fake_cupy import FakeCupy, with_cupy
 
+pytestmark = pytest.mark.long
+
 X, G, W, Y = "tensor<20x192xbf16>", "tensor<192xbf16>", "tensor<192x136xbf16>", "tensor<20x136xbf16>"
 FOLDED = f"""
 func.func @folded(%x: {X}, %g: {G}, %w: {W}) -> {Y} {{

@@ -28,6 +28,8 @@ from cuda_tile_cases import (
     source_of,
 )
 
+pytestmark = pytest.mark.long
+
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="CuPy is not installed")
 needs_disassembler = pytest.mark.skipif(find_disassembler() is None, reason="there is no nvdisasm")
 

@@ -23,6 +23,8 @@ from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 

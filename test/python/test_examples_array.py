@@ -17,6 +17,8 @@ from example_programs import EXAMPLES, Case, cases, derived_dims, load, odd_size
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 SIZES = ("ones", "primes", "past_block")
 
 BOUNDS = {"f64": 1e-13, "f32": 3e-6, "f16": 4e-3, "bf16": 3e-2}

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from test_examples_array import assert_agree
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 BOUNDS = {"f64": 1e-13, "f32": 3e-6, "f16": 4e-3, "bf16": 3e-2}
 """The largest error allowed, relative to the largest element of the result."""
 

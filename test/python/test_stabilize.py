@@ -31,6 +31,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import PassFailedException
 
+pytestmark = pytest.mark.long
+
 Array = NDArray[Any]
 
 TO_BLOCKS = "array-decompose,array-to-block"

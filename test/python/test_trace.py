@@ -25,6 +25,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = ROOT / "examples"
 
 Record = dict[str, Any]
