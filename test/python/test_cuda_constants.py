@@ -42,7 +42,7 @@ def arrays(seed: int) -> list[Any]:
 
 
 def near(found: Any, x: Any, g: Any, w: Any) -> bool:
-    """Whether a result is what float64 gives, to the bits that bfloat16 has."""
+    """True if a result is what float64 gives, to the bits that bfloat16 has."""
     return compare(found, exact(x, g, w), BOUNDS["bf16"]).within
 
 

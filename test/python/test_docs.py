@@ -100,7 +100,7 @@ def commands(snippet: Snippet) -> list[tuple[str, str]]:
 
 
 def matches(shown: str, output: str) -> bool:
-    """Whether the output is what the page shows; ``...`` alone on a line stands for any lines."""
+    """True if the output is what the page shows; ``...`` alone on a line stands for any lines."""
     pattern = ""
     for line in shown.strip("\n").split("\n"):
         if line.strip() == "...":

@@ -14,9 +14,8 @@ from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
 from bb.runtime.interpreter import InputError, InterpreterError, Run, interpret, select_function
-from example_programs import Case, cases, odd_sizes, resized, respell
+from example_programs import Case, assert_agree, cases, odd_sizes, resized, respell
 from numpy.typing import NDArray
-from test_examples_array import assert_agree
 from xdsl.dialects.builtin import ModuleOp
 
 pytestmark = pytest.mark.long
