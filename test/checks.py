@@ -1,4 +1,4 @@
-"""Checks of the project as commands, run one after the other or at once, with a summary at the end."""
+"""Checks of the project as commands, run in stages, with a summary at the end."""
 
 import re
 import subprocess
@@ -56,22 +56,22 @@ class Result:
     summary: str
 
 
-def run_in_turn(checks: Sequence[Check]) -> int:
-    """Run checks one after the other, also after one has failed; returns an exit status."""
+def run_stages(*stages: Sequence[Check]) -> int:
+    """Run stages one after the other, also after a check has failed; returns an exit status.
+
+    The checks of a stage run at the same time. A check that is alone in its stage prints as it goes, others
+    when they have ended.
+    """
     results: list[Result] = []
-    for check in checks:
-        print(f"==== {check.name}", flush=True)
-        results.append(_run(check, show=True)[0])
-    return _report(results)
-
-
-def run_at_once(checks: Sequence[Check]) -> int:
-    """Run checks at the same time and print the output of each when it ends; returns an exit status."""
-    with ThreadPoolExecutor(len(checks)) as pool:
-        results: list[Result] = []
-        for result, output in pool.map(lambda check: _run(check, show=False), checks):
-            print(f"==== {result.name}\n{output}", end="", flush=True)
-            results.append(result)
+    for checks in stages:
+        if len(checks) == 1:
+            print(f"==== {checks[0].name}", flush=True)
+            results.append(_run(checks[0], show=True)[0])
+            continue
+        with ThreadPoolExecutor(len(checks)) as pool:
+            for result, output in pool.map(lambda check: _run(check, show=False), checks):
+                print(f"==== {result.name}\n{output}", end="", flush=True)
+                results.append(result)
     return _report(results)
 
 

@@ -5,9 +5,8 @@ Lint, types and the filecheck tests in full, and the Python tests of the modules
 
 import sys
 
-from checks import Check, run_at_once
+from checks import Check, run_stages
 
-# Beside each other: pyright takes one core whatever is asked of it.
 CHECKS = [
     *Check.ruff(),
     Check.pyright(),
@@ -16,4 +15,4 @@ CHECKS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(run_at_once(CHECKS))
+    sys.exit(run_stages(CHECKS))

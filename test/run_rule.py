@@ -4,7 +4,7 @@ import re
 import sys
 
 from bb.passes.rules import ALL_RULES
-from checks import ROOT, Check, run_in_turn
+from checks import ROOT, Check, run_stages
 
 
 def filecheck_tests(rule: str) -> list[str]:
@@ -26,7 +26,7 @@ def main(rule: str) -> int:
         problem = f"there is no rule '{rule}'" if rule else "RULE names the rule to test, as in RULE=cse"
         print(f"make test-rule: {problem}; the rules are {', '.join(sorted(ALL_RULES))}", file=sys.stderr)
         return 2
-    return run_in_turn([Check.lit(*filecheck_tests(rule)), Check.pytest("-k", python_tests(rule))])
+    return run_stages([Check.lit(*filecheck_tests(rule))], [Check.pytest("-k", python_tests(rule))])
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class ArrayProgram:
         return f"ArrayProgram(inputs of shapes {shapes})\n{self.module!s}"
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
-        """How hypothesis shows a failing example; by itself it prints every field of every operation."""
+        """Show a failing example to hypothesis, which would print every field of every operation."""
         for number, line in enumerate(repr(self).splitlines()):
             if number:
                 printer.break_()

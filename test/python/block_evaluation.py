@@ -117,7 +117,7 @@ def as_declared(argument: SSAValue, value: Value, dims: Dims, float64: bool) -> 
 
 
 def depth(value: Value) -> int:
-    """How deep lists nest."""
+    """Depth to which lists nest."""
     return 1 + depth(value[0]) if isinstance(value, list) else 0
 
 

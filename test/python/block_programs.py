@@ -218,7 +218,7 @@ class Drafter(ItemDrafter):
             known.append(made)
 
     def yields(self, body: Block, seen: list[Known], outer: int, dim: str) -> list[tuple[Known, Kind]]:
-        """What a body gives, and how it is collected; mostly what was made in it."""
+        """Values that a body yields, most of them made in it, and the way each is collected."""
         own = seen[outer:]
         found: list[tuple[Known, Kind]] = []
         for _ in range(self.one_of((1, 2, 3))):

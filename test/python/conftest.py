@@ -1,8 +1,11 @@
 """Settings for every Python test."""
 
 import os
+import resource
 import shutil
 import tempfile
+from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -14,9 +17,14 @@ settings.register_profile("fuzz", deadline=None, max_examples=5000, print_blob=T
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 _CACHE = pytest.StashKey[str]()
+_SECONDS = pytest.StashKey[Counter[str]]()
+
+LONG_MODULE = 4.0
+"""Seconds of processor time from which on the tests of a module are to be marked `long`."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_SECONDS] = Counter()
     # Compiled code is shared by the tests, and apart from the user's; workers inherit the variable.
     if not hasattr(config, "workerinput"):
         config.stash[_CACHE] = os.environ["BB_CACHE_DIR"] = tempfile.mkdtemp(prefix="blockbuster-tests-")
@@ -26,6 +34,31 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _CACHE in config.stash:
         shutil.rmtree(config.stash[_CACHE], ignore_errors=True)
+
+
+def _processor_seconds() -> float:
+    """Processor time of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    start = _processor_seconds()
+    result = yield
+    item.config.stash[_SECONDS][item.path.name] += _processor_seconds() - start
+    return result
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name the modules that 'make test-fast' runs although they are long."""
+    if "not long" not in config.option.markexpr:
+        return
+    for module, seconds in config.stash[_SECONDS].most_common():
+        if seconds > LONG_MODULE:
+            terminalreporter.write_line(
+                f"{module} takes {seconds:.1f} s of processor time, more than {LONG_MODULE:g} s: mark it long"
+            )
 
 
 @pytest.fixture

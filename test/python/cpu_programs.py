@@ -114,7 +114,7 @@ def as_tuple(results: Array | tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def faults(module: ModuleOp, program: Program, executable: Executable, bound: float) -> list[str]:
-    """What is wrong with the results of one program: too far from float64, or different on one thread."""
+    """Faults in the results of one program: too far from float64, or different on one thread."""
     inputs = ordered_inputs(executable.function, program.inputs, float64=False)
     results = as_tuple(executable(*inputs, threads=2))
     alone = as_tuple(executable(*inputs, threads=1))

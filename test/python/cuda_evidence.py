@@ -79,12 +79,12 @@ def run(text: str, type: str, entry: str | None = None, seed: int = 0, **options
 
 
 def contractions(executable: Executable) -> int:
-    """How many contractions the kernels of a program have."""
+    """Number of contractions in the kernels of a program."""
     return sum(isinstance(op, kernel.ContractOp) for op in executable.module.walk())
 
 
 def general_contractions(executable: Executable) -> int:
-    """How many contractions are left to kernels in the general form."""
+    """Number of contractions that are left to kernels in the general form."""
     loops = [op for op in executable.module.walk() if isinstance(op, kernel.ParallelOp)]
     return sum(
         isinstance(op, kernel.ContractOp)
@@ -95,7 +95,7 @@ def general_contractions(executable: Executable) -> int:
 
 
 def complaints(outcome: Outcome, type: str, tier: str = "source") -> list[str]:
-    """What a run leaves to be desired: nothing, where the evidence is complete."""
+    """Sentences on what is wrong with a run: none if the evidence is complete."""
     found: list[str] = []
     if not outcome.within:
         found.append(f"results are {outcome.error} away from float64")
@@ -132,8 +132,9 @@ def launches(executable: Executable) -> list[kernel.LaunchOp]:
 
 
 def traffic_complaints(report: LaunchReport, function: kernel.FuncOp) -> list[str]:
-    """Where a launch did not move of each array what `kernel-traffic` says. Arrays that share a name, as
-    parts of one do, count together; lists of a kernel's own lie in one buffer.
+    """Sentences on arrays of which a launch did not move what `kernel-traffic` says.
+
+    Arrays that share a name, as parts of one do, count together; lists of a kernel's own lie in one buffer.
     """
     moves = moves_of_kernel(function)
     wanted: dict[str, list[int]] = {}
@@ -160,7 +161,7 @@ OWN = "lists of its own"
 
 
 def _has_lists_alone(function: kernel.FuncOp) -> bool:
-    """Whether a block's own global memory holds lists, and no tiles that had no room elsewhere."""
+    """True if a block's own global memory holds lists, and no tiles that had no room elsewhere."""
     return not any(
         op.result.uses and op.result.type.space.data is kernel.Space.Scratch
         for op in function.walk()

@@ -13,7 +13,7 @@ BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 
 
 def label(mutation: Mutation) -> str:
-    """How a bug is called in the table."""
+    """Name of a bug in the table."""
     return f"{mutation.name}{' (ragged)' if mutation.ragged else ''}"
 
 

@@ -340,7 +340,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one way of running said: `found` if it complained or the results were wrong, and how."""
+    """Outcome of one way of running: `found` if it complained or the results were wrong, and how."""
 
     found: bool
     how: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, cast
@@ -23,7 +23,7 @@ EXAMPLES: list[str] = sorted(path.stem for path in EXAMPLES_DIR.glob("*.mlir"))
 
 
 class ExampleModule(Protocol):
-    """What examples/NAME.py defines.
+    """Names that examples/NAME.py defines.
 
     It may also define DERIVED, the extents that are products of two others or of one and a number, and
     FIXED, the extents that constants in the text depend on.
@@ -92,7 +92,7 @@ class Case:
         return self.module.inputs(np.random.default_rng(seed), extents, self.entry)
 
     def expected(self, arrays: Iterable[NDArray[Any]]) -> tuple[NDArray[np.float64], ...]:
-        """What the reference gives for `arrays`, computed in float64."""
+        """Results of the reference for `arrays`, computed in float64."""
         found = self.module.REFERENCES[self.entry](*(array.astype(np.float64) for array in arrays))
         return found if isinstance(found, tuple) else (found,)
 
@@ -100,3 +100,14 @@ class Case:
 def cases() -> list[Case]:
     """Every public function of every example; `ids=str` names them."""
     return [Case(name, entry) for name in EXAMPLES for entry in load(name)[1].REFERENCES]
+
+
+def assert_agree(
+    actual: Sequence[NDArray[Any]], expected: Sequence[NDArray[np.float64]], bound: float
+) -> None:
+    """Fail unless arrays have the expected shapes and values, up to `bound` times the largest element."""
+    assert len(actual) == len(expected)
+    for got, wanted in zip(actual, expected, strict=True):
+        assert got.shape == wanted.shape
+        error, largest = np.max(np.abs(got.astype(np.float64) - wanted)), np.max(np.abs(wanted))
+        assert error <= bound * largest, f"error {error:.3g} where the largest element is {largest:.3g}"

@@ -83,7 +83,7 @@ class DeviceArray:
 
 
 class CompileException(Exception):
-    """What CuPy raises where NVRTC refuses a source."""
+    """Exception that CuPy raises if NVRTC refuses a source."""
 
 
 class Event:

@@ -117,7 +117,7 @@ def snapshots(first: Snapshot, others: int = 0) -> tuple[list[Snapshot], list[Sn
 
 
 def key(snapshot: Snapshot | FuncOp) -> tuple[int, ...]:
-    """What two programs that are the same have in common."""
+    """Key that is equal for equal programs."""
     return program_key(snapshot if isinstance(snapshot, FuncOp) else snapshot.function, INTERN)
 
 
@@ -140,7 +140,7 @@ def assert_snapshot(
 
 
 def retraced(first: Snapshot, snapshot: Snapshot) -> FuncOp:
-    """What led from the first snapshot to another, done again with the termination measure asserted."""
+    """Repeat the steps from the first snapshot to another, with the termination measure asserted."""
     function = first.function.clone()
     for candidate in snapshot.candidates:
         touched = apply(function, candidate)

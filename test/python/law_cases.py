@@ -32,7 +32,7 @@ def slug(text: str) -> str:
 
 
 def law_slug(law: type[AnyLaw]) -> str:
-    """How the functions that show a law begin."""
+    """Prefix of the functions that show a law."""
     return slug(law.variant or law.name)
 
 

@@ -28,7 +28,7 @@ Evaluation = Callable[[FuncOp, "Probes"], Sequence[Value]]
 
 
 class Probes:
-    """What the items of a program are, each time that they are computed."""
+    """Record the items of a program each time that they are computed."""
 
     def __init__(self) -> None:
         self.seen: dict[int, list[Array]] = {}
@@ -63,7 +63,7 @@ def with_probes(function: FuncOp) -> FuncOp:
 
 
 def observations(function: FuncOp, evaluation: Evaluation) -> dict[int, Sequence[Value]]:
-    """What each probe saw, and the results under -1."""
+    """Items that each probe saw, and the results under -1."""
     probes = Probes()
     results = evaluation(function, probes)
     return {**probes.seen, -1: results}

@@ -258,7 +258,7 @@ def _with_even_blocks(op: Operation, change: Callable[[], None]) -> None:
 
 
 def _is_square(value: SSAValue) -> bool:
-    """Whether a block's rows and columns have one extent."""
+    """True if a block's rows and columns have one extent."""
     owner = value.owner
     dims = block.declared_dims(owner if isinstance(owner, Operation) else owner.parent_op() or _no_op())
     if not isinstance(value.type, block.BlockType) or dims is None:

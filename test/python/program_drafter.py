@@ -489,7 +489,7 @@ class Drafter:
         self.keep(self.emit(text, parts, shape, *bounds))
 
     def results(self) -> list[Value]:
-        """What the function returns: values nothing uses, at most four, and perhaps one that is used."""
+        """Values that the function returns: at most four that have no use, and perhaps one that has."""
         computed = [value for value in self.values if value not in self.arguments]
         leaves = [value for value in reversed(computed) if value.name not in self.used][:4]
         inner = [value for value in reversed(computed) if value.name in self.used]

@@ -260,7 +260,7 @@ def _box(positions: Positions) -> Any:
 
 
 def run_pseudo_code(text: str, inputs: Sequence[Array], size: int = 32) -> list[Array]:
-    """What the program `text` returns for `inputs`, in float64, with blocks of `size` elements."""
+    """Results of the program `text` for `inputs`, in float64, with blocks of `size` elements."""
     head, _, body = text.partition("\n\n")
     header, _, where = head.partition("    where ")
     extents, batch = _extents(" ".join(where.split()))

@@ -16,6 +16,8 @@ from bb.passes.array_inline_indices import is_index_arithmetic
 from hypothesis import given, settings
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 
 def masks_read(module: ModuleOp) -> list[str]:
     """Element-wise operations that are cheaper to repeat, and that element-wise operations read."""

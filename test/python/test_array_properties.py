@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
+pytestmark = pytest.mark.long
+
 COMPOSITES = {
     f"array.{name}"
     for name in ("softmax", "layer_norm", "rms_norm", "silu", "gelu", "relu", "sigmoid", "attention")

@@ -21,6 +21,8 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
+pytestmark = pytest.mark.long
+
 Array = NDArray[np.float64]
 
 

@@ -127,12 +127,11 @@ def test_every_check_runs_also_after_one_has_failed(
     checks = load(TESTS / "checks.py", monkeypatch)
     failing = checks.Check("first", (sys.executable, "-c", "import sys; print('said'); sys.exit(3)"))
     passing = checks.Check("second", (sys.executable, "-c", "print('3 passed, 1 skipped in 0.1s')"))
-    for run in (checks.run_in_turn, checks.run_at_once):
-        assert run([failing, passing]) == 1
+    for stages in ([[failing], [passing]], [[failing, passing]]):
+        assert checks.run_stages(*stages) == 1
         output = capfd.readouterr().out
         assert "==== first\nsaid\n==== second\n" in output
         assert re.search(r"^FAILED  first .* s$", output, re.MULTILINE)
         assert re.search(r"^ok      second .* 3 passed, 1 skipped in 0.1s$", output, re.MULTILINE)
-        assert run([passing]) == 0
-        capfd.readouterr()
-    assert checks.run_in_turn([checks.Check("lit", passing.command)]) == 1, "lit without a test is a failure"
+    assert checks.run_stages([passing]) == 0
+    assert checks.run_stages([checks.Check("lit", passing.command)]) == 1, "lit without a test is a failure"

@@ -15,6 +15,8 @@ from bb.tools.cuda_arguments import kernel_arguments
 from bb.tools.files import ToolError
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 EXAMPLE = ROOT / "examples" / "cuda" / "row_sums.cu"
 BARRIER = "    // __syncthreads() belongs here"
 ARGUMENTS = ["--grid", "4", "--arg", "x=in:x.npy", "--arg", "sums=out:f32:4", "--arg", "i32:1000"]

@@ -22,6 +22,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
+pytestmark = pytest.mark.long
+
 CLEANUPS = ("canonicalize", "cse", "dce", "canonicalize,cse,dce")
 BLOCK_SIZES = st.sampled_from((3, 4, 5))
 

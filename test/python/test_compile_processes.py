@@ -18,7 +18,7 @@ from bb.runtime.compile_cache import CompileCache
 from bb.runtime.host_compiler import find_compiler
 from fake_compilers import ADD, age, build, calls, fake_compiler, needs_compiler, wait_until, works
 
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.long, needs_compiler]
 
 
 def test_directories_of_dead_processes_are_removed(cache_dir: Path, compiler: Path):

@@ -19,6 +19,8 @@ from tile_library_builds import (
     shared_folder,
 )
 
+pytestmark = pytest.mark.long
+
 BF16, F32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 STORAGE = {"bfloat16": BF16, "float32": F32}
 OVERWRITE, ACCUMULATE, RESCALE = range(3)

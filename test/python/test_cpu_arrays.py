@@ -19,6 +19,8 @@ from cpu_programs import Array, Program, as_tuple, faults, renamed
 from example_programs import cases, respell
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 MATMUL = """
 func.func @product(%x: tensor<37x29xf32>, %w: tensor<29x13xf32>) -> tensor<37x13xf32> {
   %y = array.matmul %x, %w : tensor<37x29xf32>, tensor<29x13xf32> -> tensor<37x13xf32>

@@ -6,6 +6,8 @@ import pytest
 from bb.runtime.tolerances import BOUNDS
 from cpu_programs import SHAPES, all_faults
 
+pytestmark = pytest.mark.long
+
 BLOCKS = "array-decompose,array-to-block,block-shapes"
 FUSED = f"{BLOCKS},block-fuse{{extend=false}},block-stabilize"
 PLACED = "kernel-hoist,kernel-fuse-sweeps"

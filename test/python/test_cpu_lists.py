@@ -10,6 +10,8 @@ from bb.runtime.executable import Executable
 from bb.runtime.interpreter import InputError
 from cpu_programs import Array, shared_out_always
 
+pytestmark = pytest.mark.long
+
 SOFTMAX = """
 func.func @softmax(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %probs = array.softmax %x axis 1 : tensor<?x?xf32>

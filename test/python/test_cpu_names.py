@@ -16,6 +16,8 @@ from cpu_programs import Array
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 FUNCTIONS = (
     "quote\" and ' and `",
     "line\nbreak",

@@ -18,6 +18,8 @@ from example_programs import cases, load, resized
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 BITS = {"f32": 24, "bf16": 8}
 
 SIZES = {"M": 20, "N": 21, "S": 20, "B": 2, "H": 2, "D": 16, "L": 9}

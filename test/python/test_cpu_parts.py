@@ -16,6 +16,8 @@ from bb.runtime.tolerances import BOUNDS, compare
 from cpu_programs import AFTER_BLOCKS, Array, as_blocks, as_tuple, example_programs, faults, shared_out_always
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 DTYPES = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "bf16": np.dtype(ml_dtypes.bfloat16)}
 INFINITE = {"f32": "0xff800000", "f64": "0xfff0000000000000", "bf16": "0xff80"}
 """Minus infinity."""
@@ -231,8 +233,12 @@ def test_small_problems_are_one_part() -> None:
     assert "in_pieces" not in small["f"].source
 
 
+@pytest.mark.slow
 def test_examples_in_parts() -> None:
-    """All examples, cut into small blocks, in as many parts as there are iterations."""
+    """All examples, cut into small blocks, in as many parts as there are iterations.
+
+    test_cpu_sanitizers.py runs the same programs with the same values in each run of the suite.
+    """
     module, found = example_programs("f32", "primes")
     with shared_out_always():
         executables = compile_all(as_blocks(module, 4), pipeline=AFTER_BLOCKS)

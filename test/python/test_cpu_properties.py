@@ -23,6 +23,8 @@ from tensor_programs import on_tensors, tensor_arguments
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 # A compilation takes seconds.
 EXAMPLES = 4 if settings.get_current_profile_name() == "suite" else 200
 

@@ -23,6 +23,8 @@ from bb.runtime.settings import SettingError
 from bb.runtime.tolerances import BOUNDS, compare
 from cpu_programs import Array
 
+pytestmark = pytest.mark.long
+
 DTYPES: dict[str, Any] = {
     "f32": np.float32,
     "bf16": ml_dtypes.bfloat16,

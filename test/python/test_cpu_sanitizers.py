@@ -10,6 +10,8 @@ import pytest
 from bb.runtime.host_compiler import find_compiler
 from paths import HELPERS
 
+pytestmark = pytest.mark.long
+
 RUNS = [
     pytest.param("bf16", "ones", 0, "by-size", marks=pytest.mark.slow),
     ("f32", "primes", 4, "shared-out"),

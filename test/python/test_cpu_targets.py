@@ -16,6 +16,8 @@ from bb.runtime.host_compiler import find_compiler
 from bb.runtime.shared_objects import include_directory
 from example_programs import EXAMPLES, load
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def source() -> str:

@@ -15,6 +15,8 @@ from bb.runtime.interpreter import interpret, select_function
 from example_programs import Case, cases
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 SIZE = 16
 COUNTED = [case for case in cases() if case.name != "decoder_layer"]
 """The decoder layer keeps lists that are private to an iteration: they are no traffic on a CPU."""

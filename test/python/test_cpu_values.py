@@ -31,7 +31,7 @@ func.func @f(%m: !M, %x: !X, %i: !I) -> (!X, !M, !I, tensor<5xi32>) {
 
 
 def same(text: str, *inputs: Array) -> bool:
-    """Whether all results equal the interpreter's, bit by bit."""
+    """True if all results equal the interpreter's, bit by bit."""
     got = as_tuple(compile_program(text)(*inputs))
     wanted = interpret(parse_module(text), inputs).results
     return all(

@@ -11,6 +11,8 @@ import pytest
 from bb.runtime.cuda_emulator import EmulatedModule
 from cuda_kernels import source_of
 
+pytestmark = pytest.mark.long
+
 LANES = np.arange(32)
 GROUP, PLACE = LANES // 4, LANES % 4
 

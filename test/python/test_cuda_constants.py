@@ -12,6 +12,8 @@ import pytest
 from bb.runtime.tolerances import BOUNDS, compare
 from fake_cupy import FakeCupy, with_cupy
 
+pytestmark = pytest.mark.long
+
 X, G, W, Y = "tensor<20x192xbf16>", "tensor<192xbf16>", "tensor<192x136xbf16>", "tensor<20x136xbf16>"
 FOLDED = f"""
 func.func @folded(%x: {X}, %g: {G}, %w: {W}) -> {Y} {{
@@ -40,7 +42,7 @@ def arrays(seed: int) -> list[Any]:
 
 
 def near(found: Any, x: Any, g: Any, w: Any) -> bool:
-    """Whether a result is what float64 gives, to the bits that bfloat16 has."""
+    """True if a result is what float64 gives, to the bits that bfloat16 has."""
     return compare(found, exact(x, g, w), BOUNDS["bf16"]).within
 
 

@@ -17,6 +17,8 @@ from bb.runtime.cuda_emulator import (
 )
 from cuda_kernels import KERNELS, Kernel, outcome
 
+pytestmark = pytest.mark.long
+
 SCHEDULES = [("fifo", 0), ("lifo", 0), ("random", 1), ("pct", 2), ("pct", 3)]
 
 SCALE = """

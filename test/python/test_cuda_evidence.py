@@ -21,6 +21,8 @@ from bb.runtime.interpreter import select_function
 from cuda_evidence import EXAMPLES, attention, complaints, run, text_of
 from example_programs import odd_sizes, resized
 
+pytestmark = pytest.mark.long
+
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="NVRTC is not installed")
 
 CORE = [

@@ -89,7 +89,7 @@ def test_lines(module: EmulatedModule) -> None:
 
 
 def fragments(products: np.ndarray) -> np.ndarray:
-    """What each of 128 threads holds of a 64 x n result."""
+    """Part of a 64 x n result that each of 128 threads holds."""
     held: list[list[float]] = []
     for thread in range(128):
         warp, lane = divmod(thread, 32)

@@ -8,6 +8,8 @@ import pytest
 from cuda_mutation_table import PAGE, label
 from cuda_mutations import MUTATIONS, Mutation, in_check_mode, in_fast_mode
 
+pytestmark = pytest.mark.long
+
 ALL = bool(os.environ.get("BB_ALL_PLANTED_BUGS"))
 # A few of each kernel: what takes time is compiling them.
 SAMPLE = [mutation for number, mutation in enumerate(MUTATIONS) if ALL or number % 5 == 1]

@@ -15,6 +15,8 @@ from bb.runtime.cuda_emulator.native_files import device_directory
 from bb.runtime.ptx import PtxModule
 from cuda_tile_cases import source_of
 
+pytestmark = pytest.mark.long
+
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="CuPy is not installed")
 
 BF16, F16, F32 = (np.dtype(each) for each in (ml_dtypes.bfloat16, np.float16, np.float32))

@@ -28,6 +28,8 @@ from cuda_tile_cases import (
     source_of,
 )
 
+pytestmark = pytest.mark.long
+
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="CuPy is not installed")
 needs_disassembler = pytest.mark.skipif(find_disassembler() is None, reason="there is no nvdisasm")
 
@@ -47,7 +49,9 @@ def examine(make: Make, tier: str, seed: int) -> None:
         assert output.store_sectors == -(-output.bytes_written // 32)
 
 
+@cache
 def identify(make: Make) -> str:
+    """Name of a case; making it computes its expected values, too."""
     return make().label
 
 

@@ -13,6 +13,8 @@ from bb.tools import demo, demo_cpu
 from bb.tools.docs.small_examples import example_module
 from rich.console import Console
 
+pytestmark = pytest.mark.long
+
 
 def test_demo_from_another_directory(tmp_path: Path):
     command = [sys.executable, "-m", "bb.tools.demo"]

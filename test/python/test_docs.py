@@ -23,6 +23,8 @@ from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 
@@ -98,7 +100,7 @@ def commands(snippet: Snippet) -> list[tuple[str, str]]:
 
 
 def matches(shown: str, output: str) -> bool:
-    """Whether the output is what the page shows; ``...`` alone on a line stands for any lines."""
+    """True if the output is what the page shows; ``...`` alone on a line stands for any lines."""
     pattern = ""
     for line in shown.strip("\n").split("\n"):
         if line.strip() == "...":

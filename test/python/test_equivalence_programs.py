@@ -14,6 +14,8 @@ from mutations import mutants
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 PROGRAMS = programs()
 MUTANTS = 180
 

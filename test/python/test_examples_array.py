@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import pytest
 from array_evaluation import DTYPES, evaluate
 from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.passes.array_decompose import ArrayDecomposePass
-from example_programs import EXAMPLES, Case, cases, derived_dims, load, odd_sizes, resized, respell
-from numpy.typing import NDArray
+from example_programs import (
+    EXAMPLES,
+    Case,
+    assert_agree,
+    cases,
+    derived_dims,
+    load,
+    odd_sizes,
+    resized,
+    respell,
+)
 from xdsl.dialects.builtin import ModuleOp
+
+pytestmark = pytest.mark.long
 
 SIZES = ("ones", "primes", "past_block")
 
@@ -27,16 +35,6 @@ def parsed(text: str, name: str) -> ModuleOp:
     module = parse_module(text, f"{name}.mlir")
     verify(module)
     return module
-
-
-def assert_agree(
-    actual: Sequence[NDArray[Any]], expected: Sequence[NDArray[np.float64]], bound: float
-) -> None:
-    assert len(actual) == len(expected)
-    for got, wanted in zip(actual, expected, strict=True):
-        assert got.shape == wanted.shape
-        error, largest = np.max(np.abs(got.astype(np.float64) - wanted)), np.max(np.abs(wanted))
-        assert error <= bound * largest, f"error {error:.3g} where the largest element is {largest:.3g}"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -16,6 +16,8 @@ from bb.tools.bb_opt import main
 from bb.tools.explanation import Explanation
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.mlir") if path.stem != "decoder_layer")
 
 

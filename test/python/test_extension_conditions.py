@@ -118,7 +118,7 @@ def maps(program: Operation) -> Iterator[block.MapOp]:
 
 
 def does_nothing_but_work(case: LawCase) -> bool:
-    """Whether more is computed or moved, and no structural law fires for it."""
+    """True if more is computed or moved, and no structural law fires for it."""
     before, program = modelled_traffic(case.program()), case.program()
     rewrite_without(case, program)
     after = modelled_traffic(cleaned(program))
@@ -142,21 +142,21 @@ def contracts_more(case: LawCase) -> bool:
 
 
 def stores_more(case: LawCase) -> bool:
-    """Whether a list is stored anew in every iteration, for others to read one of the copies."""
+    """True if a list is stored again in every iteration, for others to read one of the copies."""
     before, program = modelled_traffic(case.program()), case.program()
     rewrite_without(case, program)
     return is_broken(case) or modelled_traffic(cleaned(program))["stores"] > before["stores"]
 
 
 def leaves_the_producer(case: LawCase) -> bool:
-    """Whether the producer has to stay where it is too."""
+    """True if the producer has to stay where it is too."""
     program = case.program()
     rewrite_without(case, program)
     return sum(1 for _ in maps(cleaned(program))) > sum(1 for _ in maps(case.program()))
 
 
 def leaves_another_map(case: LawCase) -> bool:
-    """Whether there is one map more, after everything that can be fused is fused."""
+    """True if there is one map more, after everything that can be fused is fused."""
     program, original = case.program(), case.program()
     rewrite_without(case, program)
     for function in (program, original):
@@ -172,7 +172,7 @@ def repeats_two_maps(case: LawCase) -> bool:
 
 
 def is_what_the_cone_does(case: LawCase) -> bool:
-    """Whether the other variant does the same, so that every program would be tried twice."""
+    """True if the other variant does the same, so that every program would be tried twice."""
     program, other = case.program(), case.program()
     rewrite_without(case, program)
     (cone,) = (law for law in LAWS if law.variant == "cone")
@@ -182,7 +182,7 @@ def is_what_the_cone_does(case: LawCase) -> bool:
 
 
 def takes_it_from_others(case: LawCase) -> bool:
-    """Whether the item is erased that somebody else reads."""
+    """True if an item is erased that has another reader."""
     with pytest.raises(ValueError, match="still has uses"):
         rewrite_without(case, case.program())
     return True

@@ -20,6 +20,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+pytestmark = pytest.mark.long
+
 DECODER = FusionCase("decoder_layer", "decoder_layer")
 DIRECT = FusionCase("softmax_of_softmax", "direct")
 """The only program besides the decoder in which a list remains: without it, a contraction would be repeated.

@@ -21,6 +21,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 BLOCK_SIZES = st.sampled_from((3, 4, 5))
 
 

@@ -8,6 +8,8 @@ from bb.tools.docs import MEASURED_PAGES, PAGES, ROOT, numerics_page
 from bb.tools.docs.programs import TO_BLOCKS, compiled, functions_of, moved_arrays
 from bb.tools.docs.rules_page import documented_laws
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_up_to_date(name: str):

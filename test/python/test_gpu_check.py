@@ -21,6 +21,8 @@ from fake_cupy import FakeCupy, RawKernel, with_cupy
 from fake_torch import FakeTorch, with_torch
 from paths import HELPERS
 
+pytestmark = pytest.mark.long
+
 SMALL = [
     gpu_cases.attention(2, 32, 16, causal=True),
     gpu_cases.norm_matmul("layer_norm", 32, 32, 16),

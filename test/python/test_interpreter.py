@@ -14,10 +14,11 @@ from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
 from bb.runtime.interpreter import InputError, InterpreterError, Run, interpret, select_function
-from example_programs import Case, cases, odd_sizes, resized, respell
+from example_programs import Case, assert_agree, cases, odd_sizes, resized, respell
 from numpy.typing import NDArray
-from test_examples_array import assert_agree
 from xdsl.dialects.builtin import ModuleOp
+
+pytestmark = pytest.mark.long
 
 BOUNDS = {"f64": 1e-13, "f32": 3e-6, "f16": 4e-3, "bf16": 3e-2}
 """The largest error allowed, relative to the largest element of the result."""

@@ -198,7 +198,7 @@ def rewrite_without(case: LawCase, program: FuncOp) -> AnyLaw:
 
 
 def is_broken(case: LawCase) -> bool:
-    """Whether the case is invalid, or has other results, after the law that ignores the condition."""
+    """True if the case is invalid, or has other results, after the law that ignores the condition."""
     original, program = case.program(), case.program()
     try:
         rewrite_without(case, program)
@@ -214,13 +214,13 @@ def is_broken(case: LawCase) -> bool:
 
 
 def single_precision_error(program: FuncOp, arguments: list[Value]) -> float:
-    """How far results in float32 are from those in float64."""
+    """Error of results in float32 against those in float64."""
     exact, _ = evaluate(program, arguments)
     return difference(evaluate(program, arguments, float64=False)[0], exact)
 
 
 def loses_precision(case: LawCase, magnitudes: tuple[float, float]) -> bool:
-    """Whether the law makes float32 results useless where blocks and vectors have these magnitudes."""
+    """True if the law makes float32 results useless where blocks and vectors have these magnitudes."""
     program = case.program()
     rng = np.random.default_rng(0)
     arguments = random_arguments(program)
@@ -238,22 +238,22 @@ def loses_precision(case: LawCase, magnitudes: tuple[float, float]) -> bool:
 
 
 def cancels(case: LawCase) -> bool:
-    """Whether the law is inaccurate where the shift takes a large offset away."""
+    """True if the law is inaccurate where the shift takes a large offset away."""
     return loses_precision(case, (1e6, -1e6))
 
 
 def overflows(case: LawCase) -> bool:
-    """Whether the law gives infinities for small results."""
+    """True if the law gives infinities for small results."""
     return loses_precision(case, (300.0, -300.0))
 
 
 def underflows(case: LawCase) -> bool:
-    """Whether the law loses products of small items with large scales."""
+    """True if the law loses products of small items with large scales."""
     return loses_precision(case, (1e-25, 1e25))
 
 
 def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
-    """Whether there is more of something after the law that ignores the condition."""
+    """True if there is more of something after the law that ignores the condition."""
     program = case.program()
     before = count(program)
     rewrite_without(case, program)
@@ -293,7 +293,7 @@ def never_ends(case: LawCase) -> bool:
 
 
 def is_all_prologue(case: LawCase) -> bool:
-    """Whether work of the kernel becomes part of its once-only prologue."""
+    """True if work of the kernel becomes part of its once-only prologue."""
     program = case.program()
     rewrite_without(case, program)
     verify(program.get_toplevel_object())

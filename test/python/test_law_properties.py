@@ -31,6 +31,8 @@ from law_probes import PROBE, TOLERANCE, Evaluation, Probes, assert_applications
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 STEPS = st.integers(0, 40)
 SEEDS = st.integers(0, 1 << 16)
 

@@ -148,7 +148,7 @@ def _transpose(op: Operation) -> None:
 
 
 def faults_in(op: Operation) -> Iterator[tuple[str, Fault]]:
-    """What can be wrong with an operation that a law inserted."""
+    """Faults that an operation may have that a law inserted."""
     if len(op.results) == 1 and not isinstance(op, block.MapOp):
         for index, value in enumerate(op.operands):
             if value.type == op.results[0].type:
@@ -193,7 +193,7 @@ def inserted_by(law: AnyLaw, function: FuncOp) -> list[Operation]:
 
 
 def is_noticed(function: FuncOp, arguments: Sequence[Value], expected: Sequence[Value]) -> bool:
-    """Whether a program is invalid, or has other results than expected."""
+    """True if a program is invalid, or has other results than expected."""
     try:
         verify(function.get_toplevel_object())
     except DiagnosticException:

@@ -22,6 +22,8 @@ from bb.tools.docs.hard_inputs import error
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+pytestmark = pytest.mark.long
+
 Array = NDArray[Any]
 
 H, M, N, D, L = 2, 12, 20, 16, 6

@@ -17,6 +17,8 @@ import pytest
 from bb.dialects import kernel
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 sys.path.append(str(ROOT / "examples"))
 minilm: Any = importlib.import_module("minilm")
 minilm_model: Any = importlib.import_module("minilm_model")

@@ -18,6 +18,8 @@ from bb.runtime.scalar_semantics import BFLOAT16
 from bb.runtime.tolerances import BOUNDS, compare
 from numpy.typing import NDArray
 
+pytestmark = pytest.mark.long
+
 Array = NDArray[Any]
 DTYPES = {
     "f32": np.dtype(np.float32),

@@ -20,6 +20,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException
 
+pytestmark = pytest.mark.long
+
 STAGES = {"blocks": "", "fused": "block-fuse", "stabilised": "block-fuse,block-stabilize"}
 CASES = {str(case): case for case in fusion_cases()}
 

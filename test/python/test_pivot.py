@@ -27,6 +27,8 @@ from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 Array = NDArray[np.float64]
 
 M, K, N = 24, 40, 12

@@ -9,7 +9,7 @@ from bb.runtime.compile_cache import CompileCache
 from bb.runtime.shared_objects import HostCompilerError, compile_shared_object, load_shared_object
 from fake_compilers import OLD, calls, fake_compiler, needs_compiler
 
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.long, needs_compiler]
 SOURCE = """#include <bb/kernel.hpp>
 extern "C" BB_EXPORT int add(int a, int b) { return (int)bb::round_up(a + b, 1); }
 """

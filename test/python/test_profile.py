@@ -24,6 +24,8 @@ from bb.tools import roofline
 from bb.tools.bb_run import main
 from bb.tools.files import ToolError
 
+pytestmark = pytest.mark.long
+
 M, N, K, L = 70, 50, 24, 40
 ATTENTION = f"""func.func @attention(
     %q: tensor<{M}x{K}xf32>, %k: tensor<{N}x{K}xf32>, %v: tensor<{N}x{L}xf32>) -> tensor<{M}x{L}xf32> {{

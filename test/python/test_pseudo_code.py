@@ -20,6 +20,8 @@ from pseudo_code_evaluation import run_pseudo_code
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 GOLDEN_DIR = GOLDEN / "pseudo_code"
 ARRAYS, NESTS, FUSED = "", "array-decompose,array-to-block", "array-decompose,array-to-block,block-fuse"
 STABLE = f"{FUSED},block-stabilize"

@@ -14,6 +14,8 @@ from bb.runtime.ptx.syntax import Instruction, Location, Registers, Scope, Vecto
 from bb.runtime.ptx.translate import translate
 from cuda_kernels import KERNELS, outcome
 
+pytestmark = pytest.mark.long
+
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason=str(cuda_compiler_problem()))
 
 

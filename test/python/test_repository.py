@@ -25,7 +25,7 @@ MACHINE_PATH = re.compile("(?:^|[^A-Za-z0-9_.])" + "/(?:work|farm|root|home|tmp|
 
 
 def repository_files() -> list[Path]:
-    """What git knows or would add; without git (an unpacked archive) all but the folders that builds make."""
+    """Files that git knows or would add; without git (an unpacked archive) all but those that builds make."""
     git = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,

@@ -31,6 +31,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import PassFailedException
 
+pytestmark = pytest.mark.long
+
 Array = NDArray[Any]
 
 TO_BLOCKS = "array-decompose,array-to-block"
@@ -78,7 +80,7 @@ class Case:
             return {kind: [to_dtype(np.asarray(x), dtype) for x in xs] for kind, xs in found.items()}
 
     def expected(self, inputs: Sequence[Array], masked: bool) -> list[Array]:
-        """What float64 gives, and what is promised for rows that are masked everywhere: float64 gives NaN."""
+        """Results in float64; promised ones for rows that are masked everywhere, where float64 gives NaN."""
         entry = IMITATED.get(self.name, self.entry)
         results = interpret(
             arrays(self), [x.astype(np.float64) for x in inputs], entry=entry, float64=True
@@ -341,7 +343,7 @@ func.func @statistics(%S: !block.list<N, block<M x K x f32>>, %V: !block.list<N,
 
 
 def statistics(scores: Sequence[Array], values: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """What one worker holds after its blocks: the maximum, and two sums that are relative to it."""
+    """Statistics of one worker after its blocks: the maximum, and two sums that are relative to it."""
     module = parse_module(WORKER.replace("#block.dim<9, batch>", f"#block.dim<{len(scores)}, batch>"))
     module = PassPipeline("block-stabilize").run(module)
     (function,) = functions(module)

@@ -22,6 +22,8 @@ from tile_library_builds import (
     shared_folder,
 )
 
+pytestmark = pytest.mark.long
+
 STORAGE = {
     "float32": np.dtype(np.float32),
     "float64": np.dtype(np.float64),

@@ -24,6 +24,8 @@ from paths import ROOT
 from xdsl.dialects.func import FuncOp
 from xdsl.pattern_rewriter import PatternRewriter
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = ROOT / "examples"
 
 Record = dict[str, Any]

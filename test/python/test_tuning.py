@@ -29,6 +29,8 @@ from bb.runtime.tuning.ways import CandidatePipeline, candidate_pipelines, model
 from bb.tools import bb_run, bb_tune
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = ROOT / "examples"
 CPU = read_machine(DIRECTORY / "cpu.json")
 SIZED = Choice(0, ("N",), {"M": 32, "N": "whole"})
