@@ -40,10 +40,10 @@ class BlockCostPass(ModulePass):
         numbers_of(self.extents, "extent")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from .block_traffic import as_comments
         from .cost.machine import machine_named
         from .cost.options import numbers_of, require_dims
         from .cost.program import CostedProgram
+        from .traffic_report import as_comments
 
         machine = machine_named(self.target)
         given = numbers_of(self.extents, "extent")

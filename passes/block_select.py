@@ -40,8 +40,8 @@ class BlockSelectPass(ModulePass):
                 raise ValueError(f"option '{option}' must be at least 1, got {getattr(self, option)}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from .block_traffic import as_comments
         from .cost.machine import machine_named
+        from .traffic_report import as_comments
 
         machine = machine_named(self.target)
         functions = block_programs(op)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from .block_traffic import LEGEND, as_comments, dims_text, folded, print_report, table_of
 from .kernel_moves import ArrayMoves, KernelMoves, moves_of_module
 from .symbolic import Polynomial
-from .traffic_report import Json
+from .traffic_report import LEGEND, Json, TrafficReportPass, dims_text, folded, table_of
 
 HEADINGS = ("bytes read", "bytes written")
 UNTIL = (
@@ -23,7 +19,7 @@ UNTIL = (
 
 
 @dataclass(frozen=True)
-class KernelTrafficPass(ModulePass):
+class KernelTrafficPass(TrafficReportPass):
     """Show what each kernel reads and writes of each array, as functions of the dims; nothing is changed.
 
     Bytes are those that a GPU's warps ask for, where several lanes that ask for the same element count once.
@@ -33,19 +29,11 @@ class KernelTrafficPass(ModulePass):
 
     name = "kernel-traffic"
 
-    format: str = "table"
-    file: str | None = None
+    def table(self, module: ModuleOp) -> str:
+        return table_text(moves_of_module(module))
 
-    def __post_init__(self) -> None:
-        if self.format not in ("table", "json"):
-            raise ValueError(f"option 'format' is table or json, not '{self.format}'")
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = moves_of_module(op)
-        text = json.dumps(as_json(kernels), indent=2, ensure_ascii=False) + "\n"
-        if self.format == "table":
-            text = as_comments(table_text(kernels))
-        print_report(text, self.file)
+    def json(self, module: ModuleOp) -> Mapping[str, Json]:
+        return as_json(moves_of_module(module))
 
 
 def table_text(kernels: Sequence[KernelMoves]) -> str:

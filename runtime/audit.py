@@ -84,10 +84,10 @@ class Evaluation:
 
     def _place_at(self, body: Block | None) -> None:
         """Take the first iteration of the maps around a body, or the last."""
-        self.interpreter.offsets.clear()
+        self.dims.offsets.clear()
         scope = None if body is None else body.parent_op()
         while isinstance(scope, block.MapOp):
-            self.interpreter.offsets[scope.dim_name] = self._offset(scope.dim_name)
+            self.dims.offsets[scope.dim_name] = self._offset(scope.dim_name)
             scope = scope.parent_op()
 
     def of(self, value: SSAValue) -> Value:
@@ -136,7 +136,7 @@ class Evaluation:
         shape: list[int] = []
         for dim in type.dims:
             size, extent = self.dims.size(dim, self.function), self.dims.extent(dim, self.function)
-            offset = trips[dim] * size if dim in trips else self.interpreter.offsets.get(dim, 0)
+            offset = trips[dim] * size if dim in trips else self.dims.offsets.get(dim, 0)
             shape.append(min(size, extent - offset))
         if not is_float(type.element_type):
             low, high = (0, 2) if str(type.element_type) == "i1" else (-4, 5)

@@ -5,10 +5,10 @@ It counts what it moves and computes as it goes; the counts are the ones that `b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -19,8 +19,12 @@ from ..passes.traffic import algebra_flops, item_bytes, scalar_flops
 from .array_interpreter import Callback, call_back
 from .scalar_semantics import Array, InterpreterError, evaluate_scalar_region, numpy_dtype, to_dtype, widen
 
-Value: TypeAlias = "Array | list[Value]"
+Item = TypeVar("Item")
+Nested: TypeAlias = "Item | list[Nested[Item]]"
 """An array or item, or a list of items or lists."""
+Value: TypeAlias = "Nested[Array]"
+Window: TypeAlias = "tuple[slice | int, ...]"
+"""The place of a block in an array."""
 
 DEFAULT_BLOCK_SIZE = 64
 """Elements a block where a program does not say."""
@@ -45,6 +49,8 @@ class Dims:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     default_size: int = DEFAULT_BLOCK_SIZE
     extents: dict[str, int] = field(default_factory=dict[str, int])
+    offsets: dict[str, int] = field(default_factory=dict[str, int])
+    """The first element of the current block along each dim that a map around runs over."""
 
     def __post_init__(self) -> None:
         for name, dim in self.declared.items():
@@ -83,6 +89,121 @@ class Dims:
     def trips(self, dim: str, op: Operation) -> int:
         return -(-self.extent(dim, op) // self.size(dim, op))
 
+    def full_block(self, dim: str, op: Operation) -> int:
+        """Elements of the dim's blocks, but for a ragged last one."""
+        return min(self.size(dim, op), self.extent(dim, op))
+
+    def current_block(self, dim: str, op: Operation) -> int:
+        """Elements of the dim's current block; the last one may have fewer than the others."""
+        return min(self.size(dim, op), self.extent(dim, op) - self.offsets.get(dim, 0))
+
+    def quantity(self, factor: block.DimQuantity, op: Operation) -> int:
+        match factor.quantity:
+            case "extent":
+                return self.extent(factor.dim, op)
+            case "blocks":
+                return self.trips(factor.dim, op)
+            case _:
+                return self.current_block(factor.dim, op)
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """The blocks of a list as windows of an array that has an axis for each dim of a view."""
+
+    dims: Dims
+    op: block.ViewOp
+    nest: tuple[str, ...]
+    """The dims of the list, outermost first; none for an item in the global tier."""
+    item: block.ItemType
+
+    @staticmethod
+    def of(dims: Dims, op: block.ViewOp, blocks: SSAValue) -> Blocking:
+        type = blocks.type
+        if isinstance(type, block.ListType):
+            return Blocking(dims, op, type.dims, type.item)
+        assert isinstance(type, block.ItemType)
+        return Blocking(dims, op, (), type)
+
+    @property
+    def axes(self) -> list[str]:
+        return [dim.data for axis in self.op.axes for dim in axis]
+
+    @property
+    def extents(self) -> list[int]:
+        """The extents of the array with an axis for each dim."""
+        return [self.dims.extent(dim, self.op) for dim in self.axes]
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of the array that the view is of."""
+        return [int(np.prod([self.dims.extent(dim.data, self.op) for dim in axis])) for axis in self.op.axes]
+
+    @property
+    def item_order(self) -> list[int]:
+        """The axes of a window in the order of an item's dims."""
+        return [self._kept.index(dim) for dim in self.item.dims]
+
+    @property
+    def window_order(self) -> list[int]:
+        """The axes of an item in the order of a window's."""
+        return [self.item.dims.index(dim) for dim in self._kept]
+
+    @property
+    def _kept(self) -> list[str]:
+        return [dim for dim in self.axes if dim in self.item.dims]
+
+    def cut(self, block_at: Callable[[Window], Item]) -> Nested[Item]:
+        """The list of the blocks at all windows."""
+        axes = self.axes
+
+        def level(nest: tuple[str, ...], where: dict[str, slice | int]) -> Nested[Item]:
+            if not nest:
+                return block_at(tuple(where.get(dim, slice(None)) for dim in axes))
+            dim, inner = nest[0], nest[1:]
+            return [
+                level(inner, {**where, dim: self._place(dim, trip)})
+                for trip in range(self.dims.trips(dim, self.op))
+            ]
+
+        return level(self.nest, {})
+
+    def windows(self, blocks: Nested[Item]) -> Iterator[tuple[Window, Item]]:
+        """Each block of a list with the window that it fills."""
+        axes = self.axes
+        for trips in product(*(range(self.dims.trips(dim, self.op)) for dim in self.nest)):
+            value, where = blocks, dict[str, slice | int]()
+            for dim, trip in zip(self.nest, trips, strict=True):
+                value = cast("list[Nested[Item]]", value)[trip]
+                where[dim] = self._place(dim, trip)
+            yield tuple(where.get(dim, slice(None)) for dim in axes), cast("Item", value)
+
+    def _place(self, dim: str, trip: int) -> slice | int:
+        size = self.dims.size(dim, self.op)
+        return slice(trip * size, (trip + 1) * size) if dim in self.item.dims else trip
+
+
+def mapped_list(op: block.MapOp, trips: int, value: Nested[Item]) -> list[Nested[Item]]:
+    """The list that a map runs over. Raises InterpreterError where it has not an item for each iteration."""
+    found = cast("list[Nested[Item]]", value)
+    if not isinstance(value, list) or len(found) != trips:
+        raise InterpreterError(
+            f"'{op.name}' @{op.dim_name} runs {trips} times, but a mapped list has another length", op
+        )
+    return found
+
+
+def positions(dims: Dims, op: block.DimScalarOp, type: block.ItemType, shape: Sequence[int]) -> Array:
+    """The values of an operation on dims in the body of an elementwise operation that gives such an item."""
+    if isinstance(op, block.ExtentOp):
+        return np.asarray(dims.extent(op.dim_name, op), np.int64)
+    offset = dims.offsets.get(op.dim_name, 0)
+    if op.dim_name not in type.dims:
+        return np.asarray(offset, np.int64)
+    axis = type.dims.index(op.dim_name)
+    index = offset + np.arange(shape[axis], dtype=np.int64)
+    return index.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+
 
 Step: TypeAlias = Callable[[dict[SSAValue, Value]], None]
 """Evaluates one operation, reading its operands from the values and putting its results there."""
@@ -111,8 +232,6 @@ class BlockInterpreter:
         self.float64 = float64
         self.callbacks = callbacks or {}
         self.counts = Counts()
-        self.offsets: dict[str, int] = {}
-        """First element of the current block along each dim of the enclosing maps."""
         self._steps: dict[Block, list[Step]] = {}
 
     def evaluate(self, op: Operation, values: dict[SSAValue, Value]) -> None:
@@ -175,45 +294,16 @@ class BlockInterpreter:
 
     def _partition(self, op: block.PartitionOp, tensor: Array) -> Value:
         self.dims.bind(op, tensor.shape)
-        axes = [dim.data for axis in op.axes for dim in axis]
-        array = tensor.reshape([self.dims.extent(dim, op) for dim in axes])
-        type = op.result.type
-        nest = type.dims if isinstance(type, block.ListType) else ()
-        item = type.item if isinstance(type, block.ListType) else type
-        assert isinstance(item, block.ItemType)
-        kept = [dim for dim in axes if dim in item.dims]
-        order = [kept.index(dim) for dim in item.dims]
-
-        def cut(level: int, where: dict[str, slice | int]) -> Value:
-            if level == len(nest):
-                return array[tuple(where.get(dim, slice(None)) for dim in axes)].transpose(order)
-            dim, size = nest[level], self.dims.size(nest[level], op)
-            batch = dim not in item.dims
-            return [
-                cut(level + 1, {**where, dim: trip if batch else slice(trip * size, (trip + 1) * size)})
-                for trip in range(self.dims.trips(dim, op))
-            ]
-
-        return cut(0, {})
+        blocking = Blocking.of(self.dims, op, op.result)
+        array, order = tensor.reshape(blocking.extents), blocking.item_order
+        return blocking.cut(lambda window: array[window].transpose(order))
 
     def _assemble(self, op: block.AssembleOp, blocks: Value) -> Array:
-        axes = [dim.data for axis in op.axes for dim in axis]
-        type = op.list.type
-        nest = type.dims if isinstance(type, block.ListType) else ()
-        item = type.item if isinstance(type, block.ListType) else type
-        assert isinstance(item, block.ItemType)
-        array = np.empty([self.dims.extent(dim, op) for dim in axes], self._dtype(item))
-        kept = [dim for dim in axes if dim in item.dims]
-        order = [item.dims.index(dim) for dim in kept]
-        for trips in product(*(range(self.dims.trips(dim, op)) for dim in nest)):
-            value, where = blocks, dict[str, slice | int]()
-            for dim, trip in zip(nest, trips, strict=True):
-                assert isinstance(value, list)
-                value, size = value[trip], self.dims.size(dim, op)
-                where[dim] = slice(trip * size, (trip + 1) * size) if dim in item.dims else trip
-            array[tuple(where.get(dim, slice(None)) for dim in axes)] = _array(value).transpose(order)
-        shape = [int(np.prod([self.dims.extent(dim.data, op) for dim in axis])) for axis in op.axes]
-        return array.reshape(shape)
+        blocking = Blocking.of(self.dims, op, op.list)
+        array, order = np.empty(blocking.extents, self._dtype(blocking.item)), blocking.window_order
+        for window, value in blocking.windows(blocks):
+            array[window] = value.transpose(order)
+        return array.reshape(blocking.shape)
 
     # Iteration
 
@@ -225,14 +315,9 @@ class BlockInterpreter:
         body, arguments = op.body.block, tuple(op.yield_op.arguments)
         lists: list[tuple[SSAValue, list[Value]]] = []
         for value, argument in zip(op.inputs, body.args, strict=True):
-            mapped = values[value]
-            if not isinstance(mapped, list) or len(mapped) != trips:
-                raise InterpreterError(
-                    f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op
-                )
-            lists.append((argument, mapped))
+            lists.append((argument, mapped_list(op, trips, values[value])))
         for trip in range(trips):
-            self.offsets[dim] = trip * size
+            self.dims.offsets[dim] = trip * size
             # SSA names are unique, so that each iteration may overwrite those of the one before.
             for argument, mapped in lists:
                 values[argument] = mapped[trip]
@@ -241,7 +326,7 @@ class BlockInterpreter:
             rescalings = self._rescalings(pivots, collected, yielded)
             for kind, pivot, parts, value in zip(kinds, pivots, collected, yielded, strict=True):
                 self._collect(kind, pivot, parts, value, rescalings)
-        del self.offsets[dim]
+        del self.dims.offsets[dim]
         return [
             parts if kind is Kind.Stack else parts[0] for kind, parts in zip(kinds, collected, strict=True)
         ]
@@ -306,7 +391,7 @@ class BlockInterpreter:
         type = op.result.type
         if not self.padded or not isinstance(type, block.ItemType):
             return item
-        full = [min(self.dims.size(dim, op), self.dims.extent(dim, op)) for dim in type.dims]
+        full = [self.dims.full_block(dim, op) for dim in type.dims]
         widths = [(0, size - extent) for size, extent in zip(full, item.shape, strict=True)]
         return np.pad(item, widths) if widths else item
 
@@ -350,10 +435,7 @@ class BlockInterpreter:
         """For each axis of an item, the elements that are in the array, and the elements of a full block."""
         type = op.source.type
         assert isinstance(type, block.ItemType)
-        return [
-            (self._extent_here(dim, op), min(self.dims.size(dim, op), self.dims.extent(dim, op)))
-            for dim in type.dims
-        ]
+        return [(self.dims.current_block(dim, op), self.dims.full_block(dim, op)) for dim in type.dims]
 
     def _pad(self, item: Array, op: block.LoadOp) -> Array:
         widths = [(0, full - valid) for valid, full in self._valid(op)]
@@ -396,18 +478,9 @@ class BlockInterpreter:
                 return result
             result = np.zeros_like(operands[0])
             for operand, coefficient in zip(operands, op.coefficients, strict=True):
-                quantities = {factor: self._quantity(factor, op) for factor in coefficient.factors}
+                quantities = {factor: self.dims.quantity(factor, op) for factor in coefficient.factors}
                 result = result + operand.dtype.type(coefficient.evaluate(quantities)) * operand
             return result
-
-    def _quantity(self, factor: block.DimQuantity, op: Operation) -> int:
-        match factor.quantity:
-            case "extent":
-                return self.dims.extent(factor.dim, op)
-            case "blocks":
-                return self.dims.trips(factor.dim, op)
-            case _:
-                return self._extent_here(factor.dim, op)
 
     def _elementwise(self, op: block.ElementwiseOp, operands: list[Array]) -> Array:
         type = op.result.type
@@ -423,14 +496,7 @@ class BlockInterpreter:
 
         def position(inner: Operation) -> Array:
             assert isinstance(inner, block.DimScalarOp)
-            if isinstance(inner, block.ExtentOp):
-                return np.asarray(self.dims.extent(inner.dim_name, inner), np.int64)
-            offset = self.offsets.get(inner.dim_name, 0)
-            if inner.dim_name not in type.dims:
-                return np.asarray(offset, np.int64)
-            axis = type.dims.index(inner.dim_name)
-            index = offset + np.arange(shape[axis], dtype=np.int64)
-            return index.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+            return positions(self.dims, inner, type, shape)
 
         (result,) = evaluate_scalar_region(op.body, spread, float64=self.float64, index_values=position)
         result = np.broadcast_to(result, shape)
@@ -439,14 +505,7 @@ class BlockInterpreter:
 
     def _block_extent(self, dim: str, op: Operation) -> int:
         """Number of elements of the current block along a dim; with padding, those of a full block."""
-        if self.padded:
-            return min(self.dims.size(dim, op), self.dims.extent(dim, op))
-        return self._extent_here(dim, op)
-
-    def _extent_here(self, dim: str, op: Operation) -> int:
-        """Number of elements of the array in the current block; the last block may have fewer."""
-        offset = self.offsets.get(dim, 0)
-        return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
+        return self.dims.full_block(dim, op) if self.padded else self.dims.current_block(dim, op)
 
     def _custom(self, op: block.CustomOp, operands: list[Array]) -> list[Array]:
         results = call_back(op, op.callback.root_reference.data, operands, self.callbacks)

@@ -13,11 +13,10 @@ from rich.text import Text
 
 from ..lowering.pipelines import PassPipeline
 from ..lowering.programs import parse
-from ..passes.block_traffic import table_text
 from ..passes.explain import step_line, summary
 from ..passes.trace_steps import Leg, Story, chapters_of, stories_of
 from ..passes.traffic import ASSUMED_BLOCK_SIZE
-from ..passes.traffic_report import traffic_of_module
+from ..passes.traffic_report import table_text, traffic_of_module
 from . import bb_run, demo_cpu
 from .common import print_error
 from .explanation import Explanation

@@ -19,7 +19,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, Pure
 from xdsl.utils.exceptions import VerifyException
@@ -70,9 +70,8 @@ class LocalOp(IRDLOperation):
         return operands[0].type
 
     @classmethod
-    def parse(cls, parser: Parser):
-        unresolved = parse_operands(parser)
-        attributes = parse_attributes(parser)
+    def resolve_operands(cls, parser: Parser, unresolved: Sequence[UnresolvedOperand]) -> list[SSAValue]:
+        """Parse the types of the operands; an error where the operation takes another number of them."""
         position = parser.pos
         operands = parse_operand_types(parser, unresolved)
         expected = len(cls.get_irdl_definition().operands)
@@ -80,6 +79,13 @@ class LocalOp(IRDLOperation):
             parser.raise_error(
                 f"{cls.name}: expected {expected} operands, got {len(operands)}", position, parser.pos
             )
+        return operands
+
+    @classmethod
+    def parse(cls, parser: Parser):
+        unresolved = parse_operands(parser)
+        attributes = parse_attributes(parser)
+        operands = cls.resolve_operands(parser, unresolved)
         return cls.create(operands=operands, result_types=[cls.infer(operands)], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
@@ -122,13 +128,7 @@ class AccumulatingOp(LocalOp):
         parser.parse_keyword("acc")
         accumulator = parser.parse_type()
         attributes = parse_attributes(parser)
-        position = parser.pos
-        operands = parse_operand_types(parser, unresolved)
-        expected = len(cls.get_irdl_definition().operands)
-        if len(operands) != expected:
-            parser.raise_error(
-                f"{cls.name}: expected {expected} operands, got {len(operands)}", position, parser.pos
-            )
+        operands = cls.resolve_operands(parser, unresolved)
         type = cls.infer_accumulated(operands, accumulator)
         return cls.create(operands=operands, result_types=[type], attributes=attributes)
 

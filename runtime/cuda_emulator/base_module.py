@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from .errors import EmulatorBuildError
 from .kernel import SHARED_LIMIT, EmulatedKernel
-from .launch import LaunchSettings
 from .program import Program
+from .settings import LaunchSettings
 from .variables import ModuleVariables
 
 

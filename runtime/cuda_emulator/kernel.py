@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from .arguments import pack_arguments
 from .errors import EmulationError
-from .launch import LaunchSettings, run_launch
+from .launch import run_launch
 from .program import KernelSignature, Program
 from .report import LaunchReport
+from .settings import LaunchSettings
 from .variables import ModuleVariables
 
 STATIC_SHARED_LIMIT = 48 * 1024

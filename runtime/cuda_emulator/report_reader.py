@@ -7,16 +7,14 @@ import signal
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from .arguments import Buffer
 from .findings import Finding, FindingKind, Index, OtherAccess, SourceLocation
 from .locations import locate, name_of_global, name_of_shared
 from .program import Program
 from .report import WIDTHS, BufferTraffic, Counters, LaunchReport, LineTraffic, SharedTraffic
-
-if TYPE_CHECKING:
-    from .launch import LaunchSettings
+from .settings import LaunchSettings
 
 _HEADER = struct.Struct("<8s10I")  # native/report.hpp, ReportHeader
 _FINISHED = 2

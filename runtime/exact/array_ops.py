@@ -11,25 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.array import (
-    DYNAMIC,
-    BroadcastOp,
-    ConcatOp,
-    ConstantOp,
-    CustomOp,
-    ElementwiseOp,
-    ExtentOp,
-    IotaOp,
-    MatmulOp,
-    ReduceOp,
-    ReductionKind,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
-    element_type_of,
-    shape_of,
-    shape_text,
-)
+from ...dialects import array
 from ...dialects.scalar import is_float
 from ..array_interpreter import constant_array
 from ..scalar_semantics import InterpreterError, numpy_dtype, to_dtype
@@ -42,51 +24,51 @@ def evaluate_array_op(field: Field, op: Operation, operands: Sequence[Value]) ->
     """The results of one core operation. Raises InterpreterError."""
     results = _evaluate(field, op, operands)
     for result, value in zip(op.results, results, strict=True):
-        declared = shape_of(result.type)
+        declared = array.shape_of(result.type)
         if len(declared) != len(value.shape) or any(
-            extent not in (DYNAMIC, found) for extent, found in zip(declared, value.shape, strict=True)
+            extent not in (array.DYNAMIC, found) for extent, found in zip(declared, value.shape, strict=True)
         ):
             raise InterpreterError(
-                f"'{op.name}' gives shape {list(value.shape)}, expected {shape_text(declared)}", op
+                f"'{op.name}' gives shape {list(value.shape)}, expected {array.shape_text(declared)}", op
             )
     return results
 
 
 def _evaluate(field: Field, op: Operation, operands: Sequence[Value]) -> list[Value]:
     match op:
-        case MatmulOp():
+        case array.MatmulOp():
             return [_matmul(field, op, *operands)]
-        case ElementwiseOp():
+        case array.ElementwiseOp():
             shape = _broadcast_extents(operands, [value.type for value in op.operands], op.shape)
             yielded = evaluate_region(field, op.body, operands)
             return [value.view(lambda part: np.broadcast_to(part, shape)) for value in yielded]
-        case ReduceOp():
+        case array.ReduceOp():
             return [_reduce(field, op, operands[0])]
-        case BroadcastOp():
-            shape = _broadcast_extents(operands, [op.input.type], shape_of(op.result))
+        case array.BroadcastOp():
+            shape = _broadcast_extents(operands, [op.input.type], array.shape_of(op.result))
             return [operands[0].view(lambda part: np.broadcast_to(part, shape))]
-        case TransposeOp():
+        case array.TransposeOp():
             return [operands[0].view(lambda part: np.transpose(part, op.perm.get_values()))]
-        case ReshapeOp():
+        case array.ReshapeOp():
             extents = _reshape_extents(op, operands[0].shape)
             return [operands[0].view(lambda part: part.reshape(extents))]
-        case SliceOp():
+        case array.SliceOp():
             window = tuple(
                 slice(offset, None if size == -1 else offset + size)
                 for offset, size in zip(op.offsets.get_values(), op.sizes.get_values(), strict=True)
             )
             return [operands[0].view(lambda part: part[window])]
-        case ConcatOp():
+        case array.ConcatOp():
             axis = op.axis.value.data
             return [joined(operands, lambda parts: np.concatenate(parts, axis))]
-        case IotaOp():
+        case array.IotaOp():
             return [_iota(field, op, operands)]
-        case ConstantOp():
+        case array.ConstantOp():
             return [_constant(field, op)]
-        case ExtentOp():
+        case array.ExtentOp():
             extent = Whole(np.asarray(operands[0].shape[op.axis.value.data], np.int64))
-            return [_as_type(field, extent, element_type_of(op.result))]
-        case CustomOp():
+            return [_as_type(field, extent, array.element_type_of(op.result))]
+        case array.CustomOp():
             return custom(field, op, op.callback_name, operands, [_shape(op, v.type) for v in op.results])
         case _:
             raise InterpreterError(f"'{op.name}' has no meaning in the exact check", op)
@@ -99,7 +81,7 @@ def _as_type(field: Field, whole: Whole, element_type: Attribute) -> Value:
     return Whole(to_dtype(whole.values, numpy_dtype(element_type)), whole.unknown)
 
 
-def _matmul(field: Field, op: MatmulOp, a: Value, b: Value) -> Value:
+def _matmul(field: Field, op: array.MatmulOp, a: Value, b: Value) -> Value:
     def swap(value: Value) -> Value:
         return value.view(lambda part: np.swapaxes(part, -1, -2))
 
@@ -119,23 +101,23 @@ def of_integers(op: Operation, function: Callable[..., NDArray[Any]], *operands:
     return Whole(np.asarray(function(*(operand.values for operand in whole))))
 
 
-def _reduce(field: Field, op: ReduceOp, array: Value) -> Value:
+def _reduce(field: Field, op: array.ReduceOp, operand: Value) -> Value:
     axes, keepdims = op.axes.get_values(), op.keepdims is not None
     kind = op.kind.data
-    if isinstance(array, Whole):
-        if kind is ReductionKind.SUM:
+    if isinstance(operand, Whole):
+        if kind is array.ReductionKind.SUM:
             total = partial(np.sum, axis=axes, keepdims=keepdims, dtype=numpy_dtype(op.accumulator))
-            return of_integers(op, total, array)
-        extreme = np.max if kind is ReductionKind.MAX else np.min
-        return of_integers(op, partial(extreme, axis=axes, keepdims=keepdims), array)
-    if kind is ReductionKind.SUM:
-        return field.total(array, tuple(axes), keepdims)
-    kept = [axis for axis in range(len(array.shape)) if axis not in axes]
+            return of_integers(op, total, operand)
+        extreme = np.max if kind is array.ReductionKind.MAX else np.min
+        return of_integers(op, partial(extreme, axis=axes, keepdims=keepdims), operand)
+    if kind is array.ReductionKind.SUM:
+        return field.total(operand, tuple(axes), keepdims)
+    kept = [axis for axis in range(len(operand.shape)) if axis not in axes]
 
     def rows(part: NDArray[Any]) -> NDArray[Any]:
         return np.transpose(part, [*kept, *axes]).reshape([*(part.shape[axis] for axis in kept), -1])
 
-    result = field.extreme(array.view(rows), kind is ReductionKind.MAX)
+    result = field.extreme(operand.view(rows), kind is array.ReductionKind.MAX)
     return result.view(lambda part: np.expand_dims(part, tuple(axes))) if keepdims else result
 
 
@@ -145,53 +127,54 @@ def _broadcast_extents(
     """The run-time extents of the declared `shape`, to which operands broadcast; `?` never does."""
     extents = list(shape)
     for value, type in zip(operands, types, strict=True):
-        declared = shape_of(type)
+        declared = array.shape_of(type)
         for axis, extent in zip(range(len(shape) - len(declared), len(shape)), value.shape, strict=True):
-            if declared[axis - len(shape)] == DYNAMIC:
+            if declared[axis - len(shape)] == array.DYNAMIC:
                 extents[axis] = extent
     return tuple(extents)
 
 
-def _reshape_extents(op: ReshapeOp, shape: Sequence[int]) -> list[int]:
-    extents = list(shape_of(op.result))
+def _reshape_extents(op: array.ReshapeOp, shape: Sequence[int]) -> list[int]:
+    extents = list(array.shape_of(op.result))
     for inputs, outputs in op.groups:
         elements = int(np.prod([shape[axis] for axis in inputs], dtype=np.int64))
-        known = int(np.prod([extents[axis] for axis in outputs if extents[axis] != DYNAMIC], dtype=np.int64))
+        found = [extents[axis] for axis in outputs if extents[axis] != array.DYNAMIC]
+        known = int(np.prod(found, dtype=np.int64))
         for axis in outputs:
-            if extents[axis] == DYNAMIC:
+            if extents[axis] == array.DYNAMIC:
                 extents[axis] = elements // known
     return extents
 
 
-def _iota(field: Field, op: IotaOp, operands: Sequence[Value]) -> Value:
-    shape = operands[0].shape if operands else shape_of(op.result)
+def _iota(field: Field, op: array.IotaOp, operands: Sequence[Value]) -> Value:
+    shape = operands[0].shape if operands else array.shape_of(op.result)
     axis = op.axis.value.data
     positions = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
     whole = Whole(np.broadcast_to(positions, shape))
-    return _as_type(field, whole, element_type_of(op.result))
+    return _as_type(field, whole, array.element_type_of(op.result))
 
 
-def _constant(field: Field, op: ConstantOp) -> Value:
-    array = constant_array(op)
-    element_type = element_type_of(op.result)
+def _constant(field: Field, op: array.ConstantOp) -> Value:
+    values = constant_array(op)
+    element_type = array.element_type_of(op.result)
     if not isinstance(element_type, AnyFloat):
-        return Whole(array)
-    distinct, places = np.unique(array.astype(np.float64), return_inverse=True)
+        return Whole(values)
+    distinct, places = np.unique(values.astype(np.float64), return_inverse=True)
     numbers = [number(field, FloatAttr(float(value), element_type)) for value in distinct]
     if len(numbers) == 1:
-        return numbers[0].view(lambda part: np.broadcast_to(part, array.shape))
+        return numbers[0].view(lambda part: np.broadcast_to(part, values.shape))
 
     def spread(index: int) -> NDArray[np.int64]:
         parts = np.asarray([value.parts[index] for value in numbers])
-        return parts[places].reshape(array.shape)
+        return parts[places].reshape(values.shape)
 
     marked = any(value.marked for value in numbers)
     return Residues(tuple(spread(index) for index in range(len(field.moduli))), marked=marked)
 
 
 def _shape(op: Operation, type: Attribute) -> tuple[int, ...]:
-    shape = shape_of(type)
-    if DYNAMIC in shape:
+    shape = array.shape_of(type)
+    if array.DYNAMIC in shape:
         raise InterpreterError(f"'{op.name}' must have results of known extents for the exact check", op)
     return shape
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -14,15 +13,14 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.block import Kind
-from ..block_interpreter import Dims
+from ..block_interpreter import Blocking, Dims, Nested, Window, mapped_list, positions
 from ..scalar_semantics import InterpreterError, numpy_dtype
 from .array_ops import custom, of_integers
 from .field import Field
 from .residues import Residues, Value, Whole, joined
 from .scalar import coefficient, evaluate_region
 
-Nested: TypeAlias = "Value | list[Nested]"
-"""An array or item, or a list of items or lists."""
+Values: TypeAlias = "Nested[Value]"
 
 
 @dataclass
@@ -48,9 +46,8 @@ class BlockEvaluator:
     def __init__(self, field: Field, dims: Dims):
         self.field = field
         self.dims = dims
-        self._offsets: dict[str, int] = {}
 
-    def evaluate(self, op: Operation, values: dict[SSAValue, Nested]) -> None:
+    def evaluate(self, op: Operation, values: dict[SSAValue, Values]) -> None:
         """Evaluate one operation, reading its operands from `values` and putting its results there."""
         match op:
             case block.PartitionOp():
@@ -66,7 +63,7 @@ class BlockEvaluator:
                     total = self._combine(op, op.kind.data, total, item)
                 values[op.result] = total
             case block.FirstOp():
-                values[op.result] = cast("list[Nested]", values[op.list])[0]
+                values[op.result] = cast("list[Values]", values[op.list])[0]
             case block.CustomOp():
                 operands = [_item(values[value]) for value in op.inputs]
                 name = op.callback.root_reference.data
@@ -77,85 +74,56 @@ class BlockEvaluator:
 
     # Views
 
-    def _partition(self, op: block.PartitionOp, tensor: Value) -> Nested:
+    def _partition(self, op: block.PartitionOp, tensor: Value) -> Values:
         self.dims.bind(op, tensor.shape)
-        axes = [dim.data for axis in op.axes for dim in axis]
-        extents = [self.dims.extent(dim, op) for dim in axes]
+        blocking = Blocking.of(self.dims, op, op.result)
+        extents, order = blocking.extents, blocking.item_order
         array = tensor.view(lambda part: part.reshape(extents))
-        nest, item = _nest(op.result)
-        kept = [dim for dim in axes if dim in item.dims]
-        order = [kept.index(dim) for dim in item.dims]
 
-        def cut(level: int, where: dict[str, slice | int]) -> Nested:
-            if level == len(nest):
-                window = tuple(where.get(dim, slice(None)) for dim in axes)
-                return array.view(lambda part: np.asarray(part[window]).transpose(order))
-            dim, size = nest[level], self.dims.size(nest[level], op)
-            batch = dim not in item.dims
-            return [
-                cut(level + 1, {**where, dim: trip if batch else slice(trip * size, (trip + 1) * size)})
-                for trip in range(self.dims.trips(dim, op))
-            ]
+        def cut(window: Window) -> Value:
+            return array.view(lambda part: np.asarray(part[window]).transpose(order))
 
-        return cut(0, {})
+        return blocking.cut(cut)
 
-    def _assemble(self, op: block.AssembleOp, blocks: Nested) -> Value:
-        axes = [dim.data for axis in op.axes for dim in axis]
-        nest, item = _nest(op.list)
-        kept = [dim for dim in axes if dim in item.dims]
-        order = [item.dims.index(dim) for dim in kept]
-        windows: list[tuple[slice | int, ...]] = []
-        pieces: list[Value] = []
-        for trips in product(*(range(self.dims.trips(dim, op)) for dim in nest)):
-            value, where = blocks, dict[str, slice | int]()
-            for dim, trip in zip(nest, trips, strict=True):
-                assert isinstance(value, list)
-                value, size = value[trip], self.dims.size(dim, op)
-                where[dim] = slice(trip * size, (trip + 1) * size) if dim in item.dims else trip
-            windows.append(tuple(where.get(dim, slice(None)) for dim in axes))
-            pieces.append(_item(value).view(lambda part: part.transpose(order)))
-        extents = [self.dims.extent(dim, op) for dim in axes]
+    def _assemble(self, op: block.AssembleOp, blocks: Values) -> Value:
+        blocking = Blocking.of(self.dims, op, op.list)
+        extents, order, shape = blocking.extents, blocking.window_order, blocking.shape
+        found = list(blocking.windows(blocks))
 
         def fill(parts: list[NDArray[Any]]) -> NDArray[Any]:
             array = np.empty(extents, parts[0].dtype)
-            for window, part in zip(windows, parts, strict=True):
+            for (window, _), part in zip(found, parts, strict=True):
                 array[window] = part
             return array
 
-        result = joined(pieces, fill)
-        shape = [int(np.prod([self.dims.extent(dim.data, op) for dim in axis])) for axis in op.axes]
+        result = joined([value.view(lambda part: part.transpose(order)) for _, value in found], fill)
         return result.view(lambda part: part.reshape(shape))
 
     # Iteration
 
-    def _map(self, op: block.MapOp, values: dict[SSAValue, Nested]) -> list[Nested]:
+    def _map(self, op: block.MapOp, values: dict[SSAValue, Values]) -> list[Values]:
         dim = op.dim_name
         trips, size = self.dims.trips(dim, op), self.dims.size(dim, op)
-        collected: list[list[Nested]] = [[] for _ in op.kinds]
-        for value in op.inputs:
-            mapped = values[value]
-            if not isinstance(mapped, list) or len(mapped) != trips:
-                raise InterpreterError(
-                    f"'{op.name}' @{dim} runs {trips} times, but a mapped list has another length", op
-                )
+        collected: list[list[Values]] = [[] for _ in op.kinds]
+        lists = [mapped_list(op, trips, values[value]) for value in op.inputs]
         for trip in range(trips):
-            self._offsets[dim] = trip * size
-            for value, argument in zip(op.inputs, op.body.block.args, strict=True):
-                values[argument] = cast("list[Nested]", values[value])[trip]
+            self.dims.offsets[dim] = trip * size
+            for mapped, argument in zip(lists, op.body.block.args, strict=True):
+                values[argument] = mapped[trip]
             self._run(op.body.block, values)
             self._collect(op, collected, [values[value] for value in op.yield_op.arguments])
-        del self._offsets[dim]
+        del self.dims.offsets[dim]
         return [
             parts if kind is Kind.Stack else parts[0]
             for kind, parts in zip(op.result_kinds, collected, strict=True)
         ]
 
-    def _run(self, body: Block, values: dict[SSAValue, Nested]) -> None:
+    def _run(self, body: Block, values: dict[SSAValue, Values]) -> None:
         for op in body.ops:
             if op.results:
                 self.evaluate(op, values)
 
-    def _collect(self, op: block.MapOp, collected: list[list[Nested]], yielded: Sequence[Nested]) -> None:
+    def _collect(self, op: block.MapOp, collected: list[list[Values]], yielded: Sequence[Values]) -> None:
         """Combine the yields of one iteration with those of the iterations before."""
         pivots = {pivot for pivot in op.result_pivots if pivot is not None}
         # The maxima as they were, before this iteration moves them.
@@ -174,7 +142,7 @@ class BlockEvaluator:
                 terms = [self._rescaled(parts[0], old, top), self._rescaled(value, new, top)]
                 parts[:] = [self.field.add(*terms)]
 
-    def _rescaled(self, significand: Nested, exponent: Value, top: Value) -> Residues:
+    def _rescaled(self, significand: Values, exponent: Value, top: Value) -> Residues:
         """significand · exp(exponent - top), row by row."""
         item = _residues(_item(significand))
         exponent, top = _residues(exponent), _residues(top)
@@ -194,7 +162,7 @@ class BlockEvaluator:
     # Items
 
     def _shape(self, type: block.ItemType, op: Operation) -> tuple[int, ...]:
-        return tuple(self._block_extent(dim, op) for dim in type.dims)
+        return tuple(self.dims.current_block(dim, op) for dim in type.dims)
 
     def _local(self, op: Operation, operands: Sequence[Value]) -> Value:
         match op:
@@ -271,7 +239,7 @@ class BlockEvaluator:
             if factor.value != 1:
                 term = self.field.mul(term, coefficient(self.field, factor.value))
             for quantity in factor.factors:
-                term = self.field.mul(term, self.field.number(self._quantity(quantity, op)))
+                term = self.field.mul(term, self.field.number(self.dims.quantity(quantity, op)))
             total = term if total is None else self.field.add(total, term)
         assert total is not None
         return total
@@ -284,20 +252,6 @@ class BlockEvaluator:
         assert result is not None
         return result
 
-    def _quantity(self, factor: block.DimQuantity, op: Operation) -> int:
-        match factor.quantity:
-            case "extent":
-                return self.dims.extent(factor.dim, op)
-            case "blocks":
-                return self.dims.trips(factor.dim, op)
-            case _:
-                return self._block_extent(factor.dim, op)
-
-    def _block_extent(self, dim: str, op: Operation) -> int:
-        """Number of elements of the current block along a dim; the last block may have fewer."""
-        offset = self._offsets.get(dim, 0)
-        return min(self.dims.size(dim, op), self.dims.extent(dim, op) - offset)
-
     def _elementwise(self, op: block.ElementwiseOp, operands: Sequence[Value]) -> Value:
         type = cast("block.ItemType", op.result.type)
         spread: list[Value] = []
@@ -309,20 +263,13 @@ class BlockEvaluator:
 
         def position(inner: Operation) -> Whole:
             assert isinstance(inner, block.DimScalarOp)
-            if isinstance(inner, block.ExtentOp):
-                return Whole(np.asarray(self.dims.extent(inner.dim_name, inner), np.int64))
-            offset = self._offsets.get(inner.dim_name, 0)
-            if inner.dim_name not in type.dims:
-                return Whole(np.asarray(offset, np.int64))
-            axis = type.dims.index(inner.dim_name)
-            index = offset + np.arange(shape[axis], dtype=np.int64)
-            return Whole(index.reshape([-1 if other == axis else 1 for other in range(len(shape))]))
+            return Whole(positions(self.dims, inner, type, shape))
 
         (result,) = evaluate_region(self.field, op.body, spread, position)
         return result.view(lambda part: np.broadcast_to(part, shape))
 
 
-def _item(value: Nested) -> Value:
+def _item(value: Values) -> Value:
     assert not isinstance(value, list)
     return value
 
@@ -338,11 +285,3 @@ def _dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 def _as_column(part: NDArray[Any]) -> NDArray[Any]:
     return part[:, None]
-
-
-def _nest(value: SSAValue) -> tuple[tuple[str, ...], block.ItemType]:
-    """The dims of a list, outermost first, and its items; no dims for an item in the global tier."""
-    type = value.type
-    if isinstance(type, block.ListType):
-        return type.dims, type.item
-    return (), cast("block.ItemType", type)

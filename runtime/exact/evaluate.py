@@ -18,7 +18,7 @@ from ...passes.array_decompose import decompose_patterns
 from ..interpreter import InputError, select_function
 from ..scalar_semantics import InterpreterError
 from .array_ops import evaluate_array_op
-from .block_ops import BlockEvaluator, CutDims, Nested
+from .block_ops import BlockEvaluator, CutDims, Values
 from .field import Field
 from .residues import Value
 
@@ -77,7 +77,7 @@ def evaluate(
     dims = CutDims(block.parse_dims(attribute) if attribute is not None else {}, pieces=pieces)
     blocks = BlockEvaluator(field, dims)
     body = function.body.block
-    values: dict[SSAValue, Nested] = dict(zip(body.args, inputs, strict=True))
+    values: dict[SSAValue, Values] = dict(zip(body.args, inputs, strict=True))
     # A dim of unknown extent may be iterated over before the array that gives its extent is cut.
     for op in body.ops:
         if isinstance(op, block.PartitionOp) and op.tensor in values:

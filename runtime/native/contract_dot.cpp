@@ -1,6 +1,5 @@
 // contract_dot() of contract.hpp: B is [N][K].
 #include "contract_few.hpp"
-#include "parts.hpp"
 
 namespace bb {
 namespace {
@@ -72,16 +71,5 @@ __attribute__((noinline)) void dots_of(T* C, idx ldc, const T* A, idx lda, const
     });                                                                                             \
     return ok;                                                                                      \
   }
-#if BB_HAS_PART(1)
-BB_DEFINE(float, float)
-#endif
-#if BB_HAS_PART(2)
-BB_DEFINE(float, bf16)
-#endif
-#if BB_HAS_PART(3)
-BB_DEFINE(float, f16)
-#endif
-#if BB_HAS_PART(4)
-BB_DEFINE(double, double)
-#endif
+#include "streamed_parts.hpp"
 }  // namespace bb

@@ -1,7 +1,6 @@
 // contract_panels() of contract.hpp: B in groups of columns, each contiguous: one stream at the speed of memory.
 #include <algorithm>
 #include "contract_few.hpp"
-#include "parts.hpp"
 
 namespace bb {
 namespace {
@@ -56,16 +55,5 @@ void panels_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx group, idx st
     });                                                                                                       \
     return ok;                                                                                                \
   }
-#if BB_HAS_PART(1)
-BB_DEFINE(float, float)
-#endif
-#if BB_HAS_PART(2)
-BB_DEFINE(float, bf16)
-#endif
-#if BB_HAS_PART(3)
-BB_DEFINE(float, f16)
-#endif
-#if BB_HAS_PART(4)
-BB_DEFINE(double, double)
-#endif
+#include "streamed_parts.hpp"
 }  // namespace bb

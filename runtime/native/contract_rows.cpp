@@ -1,6 +1,5 @@
 // contract_rows() of contract.hpp: B is [K][N].
 #include "contract_few.hpp"
-#include "parts.hpp"
 
 namespace bb {
 namespace {
@@ -54,16 +53,5 @@ void rows_of(T* C, idx ldc, const T* A, idx lda, const S* B, idx ldb, idx N, idx
         M, [&](auto rows, idx m) { rows_of<rows()>(C + m * ldc, ldc, A + m * lda, lda, B, ldb, N, K); }); \
     return ok;                                                                                            \
   }
-#if BB_HAS_PART(1)
-BB_DEFINE(float, float)
-#endif
-#if BB_HAS_PART(2)
-BB_DEFINE(float, bf16)
-#endif
-#if BB_HAS_PART(3)
-BB_DEFINE(float, f16)
-#endif
-#if BB_HAS_PART(4)
-BB_DEFINE(double, double)
-#endif
+#include "streamed_parts.hpp"
 }  // namespace bb

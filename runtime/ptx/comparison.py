@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .arithmetic import Handler, flushed
 from .context import SIZES, TYPES, Context, Opcode, is_float
-from .syntax import Instruction, PtxError
+from .syntax import Instruction, Operand, PtxError
 
 _ORDERED = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
@@ -81,15 +81,22 @@ def _set(context: Context, instruction: Instruction) -> str:
     return context.write(target, result, both, line)
 
 
+def _selection(context: Context, opcode: Opcode, kind: str) -> tuple[Operand, str, Operand]:
+    """The target of a selection, its two values as `a : b`, and the operand that chooses."""
+    instruction = opcode.instruction
+    if len(instruction.operands) != 4:
+        raise opcode.unsupported()
+    target, a, b, chosen = instruction.operands
+    line = instruction.line
+    return target, f"{context.read(a, kind, line)} : {context.read(b, kind, line)}", chosen
+
+
 def _selp(context: Context, instruction: Instruction) -> str:
     opcode = Opcode(instruction)
     kind = opcode.type(*_KINDS)
     opcode.done()
-    if len(instruction.operands) != 4:
-        raise opcode.unsupported()
     line = instruction.line
-    target, a, b, chosen = instruction.operands
-    values = f"{context.read(a, kind, line)} : {context.read(b, kind, line)}"
+    target, values, chosen = _selection(context, opcode, kind)
     return context.write(target, kind, f"({context.read(chosen, 'pred', line)} ? {values})", line)
 
 
@@ -98,11 +105,8 @@ def _slct(context: Context, instruction: Instruction) -> str:
     by, kind = opcode.type("s32", "f32"), opcode.type(*_KINDS)
     opcode.take("ftz")
     opcode.done()
-    if len(instruction.operands) != 4:
-        raise opcode.unsupported()
     line = instruction.line
-    target, a, b, chosen = instruction.operands
-    values = f"{context.read(a, kind, line)} : {context.read(b, kind, line)}"
+    target, values, chosen = _selection(context, opcode, kind)
     sign = flushed(context.read(chosen, by, line), instruction.has("ftz"))
     return context.write(target, kind, f"({sign} >= 0 ? {values})", line)
 

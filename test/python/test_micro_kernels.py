@@ -1,6 +1,7 @@
 """Which parts of the runtime's micro-kernels a source of kernels asks for."""
 
 import re
+from pathlib import Path
 
 import pytest
 from bb.runtime import micro_kernels
@@ -57,4 +58,11 @@ def test_sources_have_the_parts_that_are_asked_for(monkeypatch: pytest.MonkeyPat
     assert {each.path.name for each in found} == {path.name for path in native_directory().glob("*.cpp")}
     for file in {each.path for each in found if each.part is not None}:
         parts = {each.part for each in found if each.path == file}
-        assert parts == {int(number) for number in re.findall(r"BB_HAS_PART\((\d)\)", file.read_text())}
+        assert parts == {int(number) for number in re.findall(r"BB_HAS_PART\((\d)\)", with_headers(file))}
+
+
+def with_headers(source: Path) -> str:
+    """The text of a native source and of the headers beside it that it names."""
+    text = source.read_text()
+    names = re.findall(r'#include "(\w+\.hpp)"', text)
+    return text + "".join((source.parent / name).read_text() for name in names)

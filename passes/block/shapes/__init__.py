@@ -81,9 +81,9 @@ class BlockShapesPass(ModulePass):
         wanted: Mapping[str, str],
         target: str,
     ) -> dict[str, block.DimAttr]:
-        from ...block_traffic import as_comments
         from ...cost.choose import choice_text, choose_by_model
         from ...cost.machine import machine_named
+        from ...traffic_report import as_comments
 
         machine = machine_named(target)
         given = {
