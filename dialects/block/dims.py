@@ -78,7 +78,7 @@ def require_item(op: Operation, item: ItemType) -> None:
 
 
 def expect_local(op: Operation, value: SSAValue) -> ItemType:
-    """The type of a value. Raises VerifyException unless it is an item in the local tier with declared dims."""
+    """The type of a value. Raises VerifyException unless it is an item in the local tier of declared dims."""
     type = value.type
     if not isinstance(type, ItemType) or not is_local(type):
         raise VerifyException(f"{op.name}: expected an item in the local tier, got {type}")

@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError, location_of
+from ...dialects.kernel.precision import kernel_computes_in_double
 from ...dialects.kernel.sizes import buffer_elements
-from ..precision import kernel_computes_in_double
 from ..source_text import comment_text, location_comment, mangle
 from .buffers import buffer_layout, tiles_in_buffers
 from .names import Names

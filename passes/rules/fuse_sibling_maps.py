@@ -8,9 +8,10 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
+from ...dialects.attributes import PROLOGUE
 from .fuse_consecutive_maps import Neighbours
 from .law import Check, Law
-from .map_editing import PROLOGUE, merge_maps
+from .map_editing import merge_maps
 
 
 class FuseSiblingMaps(Law[Neighbours]):

@@ -18,12 +18,12 @@ from itertools import product
 import numpy as np
 import pytest
 from bb.dialects import block
+from bb.dialects.attributes import PROLOGUE
 from bb.dialects.verification import verify
 from bb.passes import rules
 from bb.passes.cleanup import dead_code_patterns
 from bb.passes.rules import ALL_RULES, LAW_NAMES
 from bb.passes.rules.law import AnyLaw, Check
-from bb.passes.rules.map_editing import PROLOGUE
 from bb.passes.rules.table import all_laws
 from bb.runtime.block_interpreter import Value
 from bb.runtime.scalar_semantics import InterpreterError
