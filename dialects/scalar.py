@@ -22,6 +22,8 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from .attributes import EXACT_ATTRIBUTE
+
 ARITH_OPS: frozenset[str] = frozenset(
     f"arith.{name}"
     for name in (
@@ -43,9 +45,6 @@ INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent", "kernel.qu
 
 SCALAR_OPS: frozenset[str] = ARITH_OPS | MATH_OPS
 """Operations in `array.elementwise`; `block.elementwise` and `kernel.sweep` also allow `INDEX_OPS`."""
-
-EXACT_ATTRIBUTE = "bb.exact"
-"""Attribute of an `arith.constant`: the f64 number that was rounded to its value, for float64 evaluation."""
 
 
 def significand_bits(type: Attribute) -> int:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, I
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
-from .scalar import EXACT_ATTRIBUTE
+from .attributes import EXACT_ATTRIBUTE
 
 
 class ScalarBuilder:

@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.passes import ModulePass
 
 from ..dialects import block, kernel
-from ..passes.stabilize.needs import is_stabilized
+from ..dialects.block import is_stabilized
 from .pipelines import PipelineError, split_after
 
 TO_BLOCKS = "array-to-block"

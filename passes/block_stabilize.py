@@ -10,9 +10,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
+from ..dialects.attributes import STABILIZED
+from ..dialects.block import is_stabilized
 from .cleanup import cleanup_patterns
 from .programs import block_programs
-from .stabilize.needs import STABILIZED, has_own_maxima, has_work, is_stabilized
+from .stabilize.needs import has_own_maxima, has_work
 from .stabilize.pivot import insert_pivots
 from .stabilize.translate import Translator
 from .stabilize.variance import guard_variances

@@ -19,6 +19,8 @@ from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWal
 from xdsl.utils.exceptions import PassFailedException
 
 from ..dialects import block
+from ..dialects.attributes import SNAPSHOT
+from ..dialects.block import is_stabilized
 from ..dialects.diagnostics import OpError, did_you_mean
 from .cleanup import cleanup_patterns
 from .explore import EXTENSIONS, Candidate, Explorer, Snapshot, apply, cost_of
@@ -31,15 +33,9 @@ from .rules.constant_prologue import ConstantPrologue
 from .rules.law import AnyLaw, Auditor, Observer
 from .rules.table import all_laws
 from .rules.user_rule import laws_among, user_rules
-from .stabilize.needs import is_stabilized
 
 if TYPE_CHECKING:
     from .trace import Record, Tracer
-
-SNAPSHOT = "bb.snapshot"
-"""Attribute of a function that is a snapshot: its number, the extensions that led to it, and its modelled
-cost.
-"""
 
 WORDS = ("last", "best-traffic", "same-work", "all")
 """What the option `snapshot` takes beside a number."""

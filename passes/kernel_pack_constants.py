@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..dialects import block, kernel
-from .rules.constant_prologue import CONSTANT
+from ..dialects.attributes import CONSTANT
 
 ROWS = 6
 """Rows of a register tile: as many as the micro-kernels of the targets have room for beside the lanes."""

@@ -13,9 +13,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.hints import isa
 
 from ..dialects import block
+from ..dialects.attributes import RANGES
 from ..dialects.diagnostics import OpError
-
-RANGES = "bb.ranges"
 
 
 def declare_ranges(function: FuncOp, ranges: Mapping[str, tuple[int, int]]) -> None:

@@ -17,9 +17,10 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.dialects.func import FuncOp
 
 from ..dialects import block
+from ..dialects.attributes import SNAPSHOT
 from .block_fuse_elementwise import BlockFuseElementwisePass
 from .block_stabilize import BlockStabilizePass
-from .fuse import SNAPSHOT, BlockFusePass
+from .fuse import BlockFusePass
 from .programs import block_programs
 from .structural_keys import Interner, program_key
 

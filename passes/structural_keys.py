@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import block
-from ..dialects.scalar import EXACT_ATTRIBUTE
+from ..dialects.attributes import EXACT_ATTRIBUTE
 
 _COMMUTATIVE = (block.AddOp, block.MulOp)
 

@@ -25,13 +25,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ..dialects import block
+from ..dialects.attributes import PROLOGUE
 from ..dialects.diagnostics import location_of
 from .cleanup import dead_code_patterns
 from .facts import Facts
 from .output import replace_file
 from .pseudo_code import pseudo_code
 from .rules.law import AnyLaw, Check
-from .rules.shared.map_editing import PROLOGUE
 from .traffic import Traffic, contraction_flops, modelled_values, traffic_of_function
 
 Record = dict[str, object]

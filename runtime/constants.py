@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
-from ..passes.rules.constant_prologue import CONSTANT
+from ..dialects.attributes import CONSTANT
 from .inputs import arguments_of
 from .interpreter import InputError
 

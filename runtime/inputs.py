@@ -13,9 +13,9 @@ from xdsl.utils.hints import isa
 
 from ..dialects import block
 from ..dialects.array import DYNAMIC, BroadcastOp, MatmulOp, ReshapeOp, TransposeOp, shape_of, shape_text
+from ..dialects.attributes import DIM_NAMES
 from ..dialects.diagnostics import did_you_mean
 from ..dialects.scalar import is_float
-from ..lowering.array_to_block.analysis import DIM_NAMES
 from .interpreter import InputError
 from .scalar_semantics import BFLOAT16, Array, numpy_dtype, to_dtype
 

@@ -23,11 +23,12 @@ from xdsl.utils.hints import isa
 from ..dialects import block
 from ..dialects.array import DYNAMIC
 from ..dialects.array import CustomOp as ArrayCustomOp
+from ..dialects.attributes import SNAPSHOT
 from ..dialects.diagnostics import OpWarning
 from ..dialects.scalar import is_float
 from ..lowering.pipelines import Callback, PassPipeline
 from ..passes.block_apply import BlockApplyPass
-from ..passes.fuse import SNAPSHOT, BlockFusePass
+from ..passes.fuse import BlockFusePass
 from ..passes.rules.law import AnyLaw, Auditor, Check
 from ..passes.stabilize.needs import has_work
 from .array_interpreter import Callback as Opaque

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from ..dialects.attributes import SNAPSHOT
 from ..dialects.diagnostics import Diagnostic, did_you_mean, one_sentence
 from ..lowering.programs import ProgramError, parse_text
-from ..passes.fuse import SNAPSHOT
 from ..runtime.exact import equivalent
 from ..runtime.interpreter import InputError, InterpreterError, public_functions
 from .files import ToolError, read_text

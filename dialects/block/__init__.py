@@ -30,7 +30,7 @@ from .compute import (
 )
 from .dims import DIMS, declared_dims, dims_attr, parse_dims
 from .moves import AssembleOp, LoadOp, PartitionOp, StoreOp, ViewOp
-from .structure import ElementwiseOp, FirstOp, MapOp, ReduceOp, YieldOp
+from .structure import ElementwiseOp, FirstOp, MapOp, ReduceOp, YieldOp, is_stabilized
 from .types import (
     UNKNOWN,
     Blocking,
@@ -140,6 +140,7 @@ __all__ = [
     "exact",
     "in_tier",
     "is_local",
+    "is_stabilized",
     "item_type",
     "list_type",
     "parse_dims",

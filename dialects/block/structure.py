@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..attributes import STABILIZED
 from ..scalar import is_float, verify_scalar_region
 from .dims import expect_local, require_declared, require_item
 from .syntax import (
@@ -505,3 +506,10 @@ class ReduceOp(IRDLOperation):
         printer.print_operand(self.list)
         print_attributes(printer, self)
         print_types(printer, (self.list,))
+
+
+def is_stabilized(function: Operation) -> bool:
+    """True if `block-stabilize` changed a function, or it has sums relative to maxima for another reason."""
+    return STABILIZED in function.attributes or any(
+        isinstance(op, MapOp) and op.pivots is not None for op in function.walk()
+    )

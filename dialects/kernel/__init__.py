@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from ..attributes import ONCE
 from .accessors import dims_of, element_type_of, tile_type
 from .contract import ContractOp, sweeps_only
 from .effects import readers, tiles_read, tiles_written, with_effects, writers
@@ -16,7 +17,6 @@ from .moves import FillOp, LoadOp, MoveOp, StoreOp
 from .parts import moves_with
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
-    ONCE,
     FuncOp,
     LaunchOp,
     Loop,

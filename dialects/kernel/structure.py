@@ -37,9 +37,6 @@ from . import placement
 from .effects import NoTileEffects
 from .types import ArrayType
 
-ONCE = "bb.once"
-"""Attribute of a launch whose operands are the same in every call."""
-
 
 @irdl_op_definition
 class FuncOp(NoTileEffects):

@@ -19,11 +19,9 @@ from xdsl.utils.hints import isa
 
 from ...dialects import array
 from ...dialects.array.shapes import DYNAMIC, shape_of
+from ...dialects.attributes import DIM_NAMES
 from .axis_classes import AxisClasses, Node, Role, Space
 from .names import DimNames
-
-DIM_NAMES = "bb.dims"
-"""Argument attribute that names the dims of an argument's axes: `{bb.dims = ["M", "H*E"]}`."""
 
 Axis = list[Node]
 

@@ -11,13 +11,13 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ...dialects import block, kernel
+from ...dialects.attributes import PROLOGUE
 from ...dialects.block import Kind
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
+from ...dialects.kernel.precision import computes_in_double
 from ...passes.causal import masked_later
 from ...passes.cleanup import dead_code_patterns
-from ...passes.rules.shared.map_editing import PROLOGUE
-from ..precision import computes_in_double
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place, first_of
 from .products import Products

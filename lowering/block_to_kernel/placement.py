@@ -9,8 +9,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import block, kernel
+from ...dialects.kernel.precision import computes_in_double
 from ...dialects.kernel.sizes import buffer_elements, tile_elements
-from ..precision import computes_in_double
 
 LOCAL_MEMORY = 1 << 20
 """Bytes of local memory for each worker, by default: the second-level cache of a core."""

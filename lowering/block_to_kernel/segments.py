@@ -17,7 +17,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import block
-from ...passes.rules.shared.map_editing import PROLOGUE
+from ...dialects.attributes import PROLOGUE
 
 
 def is_host(op: Operation) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from xdsl.ir import Operation
 
 from ...dialects import kernel
-from ..precision import kernel_computes_in_double
+from ...dialects.kernel.precision import kernel_computes_in_double
 from .kernels import KernelEmitter, dims_in_order, entry_name
 from .probes import Category, Statement, probed
 

@@ -10,10 +10,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError
+from ...dialects.kernel.precision import kernel_computes_in_double
 from ...dialects.kernel.sizes import buffer_elements
 from ..emit.locations import PlaceComments, place_comment
 from ..emit.names import Names
-from ..precision import kernel_computes_in_double
 from ..source_text import comment_text, mangle
 from .buffers import Home, buffer_layout, tiles_in_buffers
 from .names import cpp_names

@@ -19,8 +19,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from ...dialects.attributes import EXACT_ATTRIBUTE
 from ...dialects.diagnostics import OpError
-from ...dialects.scalar import EXACT_ATTRIBUTE, is_float
+from ...dialects.scalar import is_float
 from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
 
 _INFIX = {**INFIX, **WRAPPING}

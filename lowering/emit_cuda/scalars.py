@@ -21,8 +21,8 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
 from ...dialects.array.core import bit_width
+from ...dialects.attributes import EXACT_ATTRIBUTE
 from ...dialects.diagnostics import OpError
-from ...dialects.scalar import EXACT_ATTRIBUTE
 from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
 
 _CALLS: dict[type[Operation], str] = {

@@ -14,9 +14,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block
+from ...dialects.attributes import PROLOGUE
 from ...dialects.block import Kind
 from ..causal import Until, masked_later
-from ..rules.shared.map_editing import PROLOGUE
 from ..traffic import algebra_flops, item_bytes, scalar_flops
 
 _FUNCTIONS = {

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import block
-from ...dialects.scalar import EXACT_ATTRIBUTE
+from ...dialects.attributes import EXACT_ATTRIBUTE
 from .expressions import INFINITY, Call, Expr, Infix, Name, Product, negated, number, power, product, total
 from .numbers import rational
 

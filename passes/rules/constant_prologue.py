@@ -12,13 +12,11 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
+from ...dialects.attributes import CONSTANT, PROLOGUE
 from ...dialects.block import Kind
 from .law import Check, Law, Phase, Placer, Topic
 from .shared.extension import part_for, slice_of
-from .shared.map_editing import PROLOGUE, add_input
-
-CONSTANT = "bb.constant"
-"""Attribute of a function's argument that is the same in every call: a weight."""
+from .shared.map_editing import add_input
 
 
 @dataclass

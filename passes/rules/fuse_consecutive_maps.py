@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
+from ...dialects.attributes import PROLOGUE
 from .law import Check, Law, Phase, Topic
-from .shared.map_editing import PROLOGUE, merge_maps
+from .shared.map_editing import merge_maps
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
+from ...dialects.attributes import PROLOGUE
 from .fuse_consecutive_maps import Neighbours
 from .law import Check, Law, Phase, Topic
-from .shared.map_editing import PROLOGUE, merge_maps
+from .shared.map_editing import merge_maps
 
 
 class FuseSiblingMaps(Law[block.MapOp, Neighbours]):

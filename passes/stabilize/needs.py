@@ -10,16 +10,6 @@ from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
 from ..items import body_ops, mask_of, through_cast, unary
 
-STABILIZED = "bb.stabilized"
-"""Attribute of a function whose exponentials are carried as pairs."""
-
-
-def is_stabilized(function: FuncOp) -> bool:
-    """Whether `block-stabilize` changed a function, or it has sums relative to maxima for another reason."""
-    return STABILIZED in function.attributes or any(
-        isinstance(op, block.MapOp) and op.pivots is not None for op in function.walk()
-    )
-
 
 def is_exp(op: Operation) -> bool:
     """Whether an operation is the exponential of an item, to the base e or 2."""

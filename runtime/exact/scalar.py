@@ -17,8 +17,9 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
+from ...dialects.attributes import EXACT_ATTRIBUTE
 from ...dialects.block import exact
-from ...dialects.scalar import EXACT_ATTRIBUTE, INDEX_OPS, is_float, number_of
+from ...dialects.scalar import INDEX_OPS, is_float, number_of
 from ...passes.pseudo_code.numbers import rational
 from ..scalar_semantics import SCALAR_FUNCTIONS, InterpreterError, evaluate_scalar_op, numpy_dtype, to_dtype
 from .field import Field

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ...dialects.block import is_stabilized
 from ...dialects.context import make_context
 from ...lowering.choices import BUDGET, DEFAULT, UNFUSED, Choice
 from ...lowering.levels import TO_BLOCKS, is_block_program, remaining_passes
@@ -17,7 +18,6 @@ from ...passes.cost.program import CostedProgram
 from ...passes.cost.shapes import legal_sizes
 from ...passes.programs import block_programs
 from ...passes.selection import Candidate, Sizes, all_candidates, as_numbers
-from ...passes.stabilize.needs import is_stabilized
 
 DISTRIBUTE, TO_KERNELS = "block-distribute", "block-to-kernel"
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from random import Random
 
 from bb.dialects import block
+from bb.dialects.attributes import EXACT_ATTRIBUTE
 from bb.dialects.block import CoefficientAttr, Kind, KindAttr
-from bb.dialects.scalar import EXACT_ATTRIBUTE
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntAttr, IntegerAttr, f64, i64
 from xdsl.dialects.func import FuncOp

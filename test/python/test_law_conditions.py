@@ -19,12 +19,12 @@ from typing import Generic, TypeVar
 import numpy as np
 import pytest
 from bb.dialects import block
+from bb.dialects.attributes import PROLOGUE
 from bb.dialects.verification import verify
 from bb.passes import rules
 from bb.passes.cleanup import dead_code_patterns
 from bb.passes.rules import ALL_RULES, LAW_NAMES
 from bb.passes.rules.law import AnyLaw, Check, Law, Phase
-from bb.passes.rules.shared.map_editing import PROLOGUE
 from bb.passes.rules.table import all_laws, later_laws, laws_tried_in
 from bb.runtime.block_interpreter import Value
 from bb.runtime.scalar_semantics import InterpreterError

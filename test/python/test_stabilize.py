@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 from bb.dialects import block
+from bb.dialects.attributes import STABILIZED
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.stabilize.needs import STABILIZED, has_work
+from bb.passes.stabilize.needs import has_work
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
 from bb.runtime.interpreter import Run, interpret
 from bb.runtime.scalar_semantics import BFLOAT16, to_dtype

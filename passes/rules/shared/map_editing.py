@@ -11,9 +11,6 @@ from xdsl.rewriter import InsertPoint
 from ....dialects import block
 from ....dialects.block import Kind
 
-PROLOGUE = "bb.prologue"
-"""Attribute of a map that depends on constants alone and need run only once."""
-
 
 def after(op: Operation) -> Operation:
     """The operation behind one; every block ends in a terminator."""

@@ -1,0 +1,29 @@
+"""Names of the attributes that programs carry beside what their dialects define: `bb.*`."""
+
+from __future__ import annotations
+
+DIM_NAMES = "bb.dims"
+"""Of a function's argument: the dims of its axes, `{bb.dims = ["M", "H*E"]}`."""
+
+CONSTANT = "bb.constant"
+"""Of a function's argument: it is the same in every call, as a weight is."""
+
+RANGES = "bb.ranges"
+"""Of a function: the smallest and the largest extent of dims, `{bb.ranges = {M = [1, 8]}}`."""
+
+SNAPSHOT = "bb.snapshot"
+"""Of a function that is a snapshot of fusion: its number, the extensions that led to it, and its modelled
+cost.
+"""
+
+STABILIZED = "bb.stabilized"
+"""Of a function: its exponentials are carried as pairs."""
+
+PROLOGUE = "bb.prologue"
+"""Of a map: it depends on constants alone and need run only once."""
+
+ONCE = "bb.once"
+"""Of a launch: its operands are the same in every call."""
+
+EXACT_ATTRIBUTE = "bb.exact"
+"""Of an `arith.constant`: the f64 number that was rounded to its value, for float64 evaluation."""
