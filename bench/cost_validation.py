@@ -41,7 +41,7 @@ from bb.runtime.interpreter import select_function
 from bb.runtime.kernel_library import CompileOptions
 from bb.runtime.machine_description import this_machine
 from bb.runtime.tuning.choosing import Request, choice_for
-from bb.runtime.tuning.ways import Ways, modelled, ways_of
+from bb.runtime.tuning.ways import CandidatePipelines, candidate_pipelines, modelled
 from comparison.workloads import BOUNDS, ROWS, Workload
 from validation_report import report
 
@@ -49,7 +49,7 @@ GRID = (16, 32, 64, 128, 256, 512, 1024, 4096)
 """Block sizes that are drawn, besides whole dims."""
 
 SLOWEST = 4.0
-"""Ways that take so many times as long as the best one by the model are not drawn: nobody would take them."""
+"""Pipelines that take so many times as long as the best one by the model are not drawn."""
 
 SNAPSHOTS = 4
 """Other snapshots of which the model's best is measured."""
@@ -90,7 +90,7 @@ def program_of(workload: Workload) -> Any:
 
 def points_of(workload: Workload, count: int) -> list[Point]:
     """The ways to compile a row that are measured, the same in every run on a machine."""
-    ways = ways_of(program_of(workload), this_machine())
+    ways = candidate_pipelines(program_of(workload), this_machine())
     assert ways is not None
     assert ways.unfused is not None
     points: dict[tuple[object, ...], Point] = {}
@@ -113,7 +113,7 @@ def points_of(workload: Workload, count: int) -> list[Point]:
     return list(points.values())
 
 
-def drawn(ways: Ways, rng: random.Random) -> tuple[Choice, float]:
+def drawn(ways: CandidatePipelines, rng: random.Random) -> tuple[Choice, float]:
     """A snapshot with sizes of the grid, half of the dims on average as the model would have them."""
     candidate = rng.choice(ways.candidates)
     costed, sizes = candidate.costed, dict(candidate.sizes)

@@ -20,7 +20,7 @@ OFFSET_ATTRIBUTE = "offset"
 
 
 def is_placed(parallel: kernel.ParallelOp) -> bool:
-    """Whether the tiles of a kernel have their places on a GPU."""
+    """True if the tiles of a kernel have their places on a GPU."""
     return THREADS_ATTRIBUTE in parallel.attributes
 
 
@@ -37,7 +37,7 @@ many share out the rows, and how many the columns.
 GROUP_ATTRIBUTE = "group"
 """Of `kernel.parallel`: how many threads hold a row of its tiles together."""
 STAGES_ATTRIBUTE = "stages"
-"""Of `kernel.for`: how many iterations' blocks are in shared memory or under way. Of `kernel.tile`: how many
+"""Of `kernel.for`: how many iterations' blocks are in shared memory or in flight. Of `kernel.tile`: how many
 blocks it has room for.
 """
 SWIZZLED_ATTRIBUTE = "swizzled"
@@ -49,7 +49,7 @@ ASYNC_ATTRIBUTE = "async"
 
 
 def warp_grid(parallel: Operation) -> tuple[int, int] | None:
-    """How many warps share out the rows of tiles in registers, and how many the columns; None without such
+    """Numbers of warps that share out the rows of tiles in registers, and the columns; None without such
     tiles.
     """
     value = parallel.attributes.get(WARPS_ATTRIBUTE)

@@ -17,12 +17,12 @@ from .options import SWIZZLED_ATTRIBUTE
 
 
 def is_right_operand(tile: SSAValue) -> bool:
-    """Whether a tile is the right operand of a contraction."""
+    """True if a tile is the right operand of a contraction."""
     return any(isinstance(op, kernel.ContractOp) and op.rhs is tile for op in kernel.readers(tile))
 
 
 def is_only_right_operand(tile: SSAValue) -> bool:
-    """Whether contractions read a tile as their right operand, and nothing else reads it."""
+    """True if contractions read a tile as their right operand, and nothing else reads it."""
     readers = kernel.readers(tile)
     return bool(readers) and all(
         isinstance(op, kernel.ContractOp) and op.rhs is tile and op.lhs is not tile for op in readers

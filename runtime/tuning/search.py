@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ...lowering.choices import DEFAULT, Choice
 from ..threads import usable_cpus
-from .ways import Way
+from .ways import CandidatePipeline
 
 COMPILING = 0.6
 """The part of the time that may go by until the last way is given to the compiler."""
@@ -45,7 +45,7 @@ class Compile(Protocol):
 class Measured:
     """A way, and the seconds of the fastest call of each of its turns."""
 
-    way: Way
+    way: CandidatePipeline
     call: Call
     turns: list[float] = field(default_factory=list[float])
 
@@ -83,7 +83,7 @@ class Outcome:
 
 
 def search(
-    ways: Iterator[Way],
+    ways: Iterator[CandidatePipeline],
     compile: Compile,
     seconds: float,
     most: int,
@@ -103,7 +103,7 @@ def search(
     ready: list[Measured] = []
     workers = usable_cpus()
     with ThreadPoolExecutor(workers) as pool:
-        pending: dict[Future[Call | None], tuple[int, Way]] = {}
+        pending: dict[Future[Call | None], tuple[int, CandidatePipeline]] = {}
         given = 0
         exhausted = False
         while pending or not exhausted:

@@ -26,7 +26,7 @@ from .keys import alone, key_of, machine_text
 from .records import Record
 from .search import Call, Measured, Outcome, progress_bar, search
 from .store import find, keep
-from .ways import can_choose, ways_of
+from .ways import can_choose, candidate_pipelines
 
 MEMORY = 1 << 31
 """Bytes that constants may take in all ways that are measured: each has them in an order of its own."""
@@ -49,7 +49,7 @@ def tune(program: ModuleOp, request: Request) -> Choice:
     name = select_function(module, None).sym_name.data
     if not can_choose(module):
         raise InputError(f"'{name}' cannot be tuned: it has been fused already, or has nothing to fuse")
-    ways = ways_of(module, machine_named("cpu"))
+    ways = candidate_pipelines(module, machine_named("cpu"))
     if ways is None:
         return Choice()
     threads = thread_count()
@@ -67,7 +67,7 @@ def model_choice(program: ModuleOp, entry: str | None) -> Choice | None:
     better.
     """
     module = alone(program, entry)
-    ways = ways_of(module, machine_named("cpu")) if can_choose(module) else None
+    ways = candidate_pipelines(module, machine_named("cpu")) if can_choose(module) else None
     return None if ways is None else ways.choice
 
 

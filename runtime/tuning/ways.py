@@ -29,35 +29,35 @@ CLEARLY = 0.9
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way, and the seconds that a call takes by the model."""
+class CandidatePipeline:
+    """One pipeline, as the choice that gives it, and the seconds that a call takes by the model."""
 
     choice: Choice
     seconds: float
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What the model says of a program: the pipelines that are fixed, and every snapshot at its best sizes,
-    the cheapest first.
+class CandidatePipelines:
+    """The model's times of a program: for the pipelines that are fixed, and for every snapshot at its best
+    sizes, the cheapest first.
     """
 
-    default: Way
-    unfused: Way | None
+    default: CandidatePipeline
+    unfused: CandidatePipeline | None
     candidates: tuple[Candidate, ...]
 
     @property
-    def best(self) -> tuple[Way, ...]:
+    def best(self) -> tuple[CandidatePipeline, ...]:
         """The candidates as ways."""
-        return tuple(Way(choice_from(each), each.seconds) for each in self.candidates)
+        return tuple(CandidatePipeline(choice_from(each), each.seconds) for each in self.candidates)
 
     @property
-    def leading(self) -> tuple[Way, ...]:
+    def leading(self) -> tuple[CandidatePipeline, ...]:
         """The best candidate of each snapshot, the cheapest first."""
         firsts: dict[tuple[object, ...], Candidate] = {}
         for each in self.candidates:
             firsts.setdefault((each.snapshot, each.nests), each)
-        return tuple(Way(choice_from(each), each.seconds) for each in firsts.values())
+        return tuple(CandidatePipeline(choice_from(each), each.seconds) for each in firsts.values())
 
     @property
     def choice(self) -> Choice | None:
@@ -66,7 +66,7 @@ class Ways:
         best = min(others, key=lambda way: way.seconds, default=self.default)
         return best.choice if best.seconds < CLEARLY * self.default.seconds else None
 
-    def in_order(self) -> Iterator[Way]:
+    def in_order(self) -> Iterator[CandidatePipeline]:
         """All ways worth measuring, each once: the default, without fusion, the best candidate, the best of
         every other snapshot that may be as fast, and then what is near those, by the model.
         """
@@ -75,7 +75,7 @@ class Ways:
         for each in self.candidates:
             if each.seconds <= PROMISING * self.candidates[0].seconds:
                 firsts.setdefault((each.snapshot, each.nests), each)
-        leading = [Way(choice_from(each), each.seconds) for each in firsts.values()]
+        leading = [CandidatePipeline(choice_from(each), each.seconds) for each in firsts.values()]
         near = sorted(
             (way for each in list(firsts.values())[:4] for way in neighbours(each)),
             key=lambda way: way.seconds,
@@ -91,9 +91,9 @@ def choice_from(candidate: Candidate) -> Choice:
     return Choice(candidate.snapshot, candidate.whole, candidate.sizes)
 
 
-def neighbours(candidate: Candidate) -> list[Way]:
+def neighbours(candidate: Candidate) -> list[CandidatePipeline]:
     """A candidate with another size of one dim: legal ones that are about half of it, and up to twice it."""
-    found: list[Way] = []
+    found: list[CandidatePipeline] = []
     costed = candidate.costed
     for name, size in candidate.sizes.items():
         length = costed.lengths[name]
@@ -106,7 +106,7 @@ def neighbours(candidate: Candidate) -> list[Way]:
             if wanted != current:
                 sizes: Sizes = {**candidate.sizes, name: wanted}
                 seconds = costed.seconds(as_numbers(costed.lengths, sizes))
-                found.append(Way(Choice(candidate.snapshot, candidate.whole, sizes), seconds))
+                found.append(CandidatePipeline(Choice(candidate.snapshot, candidate.whole, sizes), seconds))
     return found
 
 
@@ -118,7 +118,7 @@ def can_choose(program: ModuleOp) -> bool:
     return bool(blocks) and not any(map(is_stabilized, blocks))
 
 
-def ways_of(program: ModuleOp, machine: Machine) -> Ways | None:
+def candidate_pipelines(program: ModuleOp, machine: Machine) -> CandidatePipelines | None:
     """What the model says of a program with one function, of arrays or of blocks; None where nothing of it
     becomes blocks. Raises what the passes raise.
     """
@@ -131,8 +131,12 @@ def ways_of(program: ModuleOp, machine: Machine) -> Ways | None:
     if len(functions) != 1:
         return None
     found, _ = all_candidates(make_context(), functions[0], machine, BUDGET)
-    unfused = Way(Choice(UNFUSED), modelled(program, Choice(UNFUSED), machine)) if on_arrays else None
-    return Ways(Way(Choice(DEFAULT), modelled(program, Choice(DEFAULT), machine)), unfused, tuple(found))
+    unfused = (
+        CandidatePipeline(Choice(UNFUSED), modelled(program, Choice(UNFUSED), machine)) if on_arrays else None
+    )
+    return CandidatePipelines(
+        CandidatePipeline(Choice(DEFAULT), modelled(program, Choice(DEFAULT), machine)), unfused, tuple(found)
+    )
 
 
 def modelled(program: ModuleOp, choice: Choice, machine: Machine) -> float:

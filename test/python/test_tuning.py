@@ -24,7 +24,7 @@ from bb.runtime.tuning.choosing import Request, choice_for
 from bb.runtime.tuning.keys import key_of
 from bb.runtime.tuning.records import Record, record_of
 from bb.runtime.tuning.search import Measured, Outcome, search
-from bb.runtime.tuning.ways import Way, modelled, ways_of
+from bb.runtime.tuning.ways import CandidatePipeline, candidate_pipelines, modelled
 from bb.tools import bb_run, bb_tune
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -97,7 +97,7 @@ def test_a_choice_is_a_pipeline():
 @pytest.mark.parametrize("name", ["softmax", "layernorm_matmul", "rmsnorm_ffn_swiglu"])
 def test_the_model_says_the_same_of_a_choice_and_of_its_candidate(name: str):
     program = bb.parse(EXAMPLES / f"{name}.mlir")
-    ways = ways_of(program, CPU)
+    ways = candidate_pipelines(program, CPU)
     assert ways is not None
     order = list(ways.in_order())
     assert [way.choice.fusion for way in order[:2]] == [DEFAULT, UNFUSED]
@@ -109,7 +109,11 @@ def test_the_model_says_the_same_of_a_choice_and_of_its_candidate(name: str):
 
 def outcome(**seconds: float) -> Outcome:
     measured = [
-        Measured(Way(Choice(int(name[1:]) if name[1:].isdecimal() else name), 1.0), lambda: None, [taken])
+        Measured(
+            CandidatePipeline(Choice(int(name[1:]) if name[1:].isdecimal() else name), 1.0),
+            lambda: None,
+            [taken],
+        )
         for name, taken in seconds.items()
     ]
     return Outcome(tuple(sorted(measured, key=lambda each: each.time)))
@@ -122,7 +126,10 @@ def test_the_default_stays_unless_something_is_measurably_faster():
 
 
 def test_a_search_leaves_out_what_does_not_compile_and_what_it_has():
-    ways = [Way(Choice(), 1.0), *(Way(Choice(number), 1.0) for number in range(4))]
+    ways = [
+        CandidatePipeline(Choice(), 1.0),
+        *(CandidatePipeline(Choice(number), 1.0) for number in range(4)),
+    ]
     called: list[object] = []
 
     def compiled(choice: Choice):
