@@ -50,7 +50,7 @@ GRID = (16, 32, 64, 128, 256, 512, 1024, 4096)
 """Block sizes that are drawn, besides whole dims."""
 
 SLOWEST = 4.0
-"""Ways that take so many times as long as the best one by the model are not drawn: nobody would take them."""
+"""Pipelines that take so many times as long as the best one by the model are not drawn."""
 
 SNAPSHOTS = 4
 """Other snapshots of which the model's best is measured."""

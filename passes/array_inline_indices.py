@@ -36,8 +36,8 @@ _CHEAP = (
     *(arith.MaxSIOp, arith.MinSIOp, arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp),
     *(arith.SIToFPOp, arith.UIToFPOp),
 )
-"""What vectors do in an instruction or two. Divisions of integers are not among them, and neither is the
-algebra of floats, which the fusion laws know better where it is.
+"""Operations that vectors do in an instruction or two. Divisions of integers are not among them, and neither
+is the algebra of floats, which the fusion laws know better where it is.
 """
 
 _MOST = 16
@@ -45,7 +45,7 @@ _MOST = 16
 
 
 def is_index_arithmetic(op: Operation) -> bool:
-    """Whether an element-wise operation costs less to repeat in its readers than to load.
+    """True if an element-wise operation costs less to repeat in its readers than to load.
 
     It does little (`_CHEAP`, `_MOST`), and reads nothing as large as what it makes: indices, constants, and
     arrays with fewer axes that are not of extent 1, such as the lengths of the sequences of a batch.
@@ -66,7 +66,7 @@ def _is_generated(value: SSAValue) -> bool:
 
 
 def _axes(value: SSAValue) -> int:
-    """How many axes are not of extent 1."""
+    """Number of axes that are not of extent 1."""
     return sum(extent != 1 for extent in shape_of(value))
 
 

@@ -1,4 +1,4 @@
-"""What a block program moves of each array, and how its kernels differ from that."""
+"""Traffic of a block program with each array, and how its kernels differ from that."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _loops(op: Operation) -> tuple[str, ...]:
 
 
 def _source(value: SSAValue) -> str:
-    """What a list, or an item of one, is of."""
+    """Return the array that a list, or an item of one, is of."""
     owner = value.owner
     while isinstance(owner, Block) and isinstance(around := owner.parent_op(), block.MapOp):
         value = around.operands[list(owner.args).index(value)]  # pyright: ignore[reportArgumentType]
@@ -57,7 +57,7 @@ def _source(value: SSAValue) -> str:
 
 
 def _target(value: SSAValue) -> str:
-    """Where an item goes that is stored."""
+    """Return the array to which a stored item goes."""
     while True:
         use = next(iter(value.uses), None)
         if use is None or not isinstance(use.operation, block.YieldOp):

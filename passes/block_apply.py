@@ -29,7 +29,7 @@ class BlockApplyPass(ModulePass):
 
     ``rules`` are names of ``bb-opt --list-rules``, tried in this order at each operation; a law's name stands
     for all its variants. Nothing else changes, but for dead code, so that results read well: operations of
-    the block dialect, and results and inputs of maps, that nobody uses are removed. ``limit`` bounds the
+    the block dialect, and results and inputs of maps, without uses are removed. ``limit`` bounds the
     number of changes: rules that undo each other would otherwise never end.
     """
 
@@ -50,7 +50,7 @@ class BlockApplyPass(ModulePass):
         PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_module(op)
 
     def auditor(self, module: ModuleOp) -> Auditor | None:
-        """Who checks the rewrites: nobody, unless a subclass knows somebody."""
+        """Return the auditor of the rewrites: none, unless a subclass has one."""
 
 
 def _rule(name: str, auditor: Auditor | None) -> RewritePattern:

@@ -43,7 +43,7 @@ class BlockDistributePass(ModulePass):
 
 
 def _iterations(dim: block.DimAttr) -> int | None:
-    """How many iterations a loop over a dim has; None where that is not known."""
+    """Return the number of iterations of a loop over a dim; None where that is not known."""
     if dim.is_whole:
         return 1
     if dim.static_extent is None or dim.is_batch:
@@ -56,7 +56,7 @@ def _is_single(op: block.MapOp, dims: Mapping[str, block.DimAttr]) -> bool:
 
 
 def _is_worth(op: Operation, dims: Mapping[str, block.DimAttr]) -> bool:
-    """Whether an operation is a loop whose iterations are parallel, several, and contract much."""
+    """True if an operation is a loop whose iterations are parallel, several, and contract much."""
     if not isinstance(op, block.MapOp) or any(kind is not Kind.Stack for kind in op.result_kinds):
         return False
     if _iterations(dims[op.dim_name]) == 1:
@@ -75,7 +75,7 @@ def _is_worth(op: Operation, dims: Mapping[str, block.DimAttr]) -> bool:
 
 
 def _distribute(nest: block.MapOp, dims: Mapping[str, block.DimAttr]) -> None:
-    """Cut the body of a map in front of and behind its large loops, and make a map of every part."""
+    """Cut the body of a map before and after its large loops, and make a map of every part."""
     parts: list[list[Operation]] = [[]]
     for op in nest.body.block.ops:
         if isinstance(op, block.YieldOp):
@@ -104,7 +104,7 @@ def _distribute(nest: block.MapOp, dims: Mapping[str, block.DimAttr]) -> None:
 
 
 def _with_cheap_ends(parts: Sequence[list[Operation]]) -> list[list[Operation]]:
-    """The parts that are not empty; what needs no loop goes with the loop behind it."""
+    """The parts that are not empty; what needs no loop goes with the loop after it."""
     found: list[list[Operation]] = []
     for part in parts:
         if found and not any(isinstance(op, block.MapOp | block.DotOp | block.ReduceOp) for op in found[-1]):

@@ -113,7 +113,7 @@ def _report(
 
 
 def _against(declined: Candidate, best: Candidate) -> str:
-    """What a program takes, and does, beside a better one."""
+    """Return what a program takes, and does, beside a better one."""
     (flops, _, bytes), (own_flops, _, own_bytes) = declined.work, best.work
     more = [
         f"{in_units(round(one - other), unit)} more {what}"

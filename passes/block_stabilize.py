@@ -31,7 +31,7 @@ class BlockStabilizePass(ModulePass):
 
     Sums of x and of x² over one list get a pivot, the mean of a row's first block, wherever that provably
     changes nothing (a LayerNorm, but no RMSNorm); x is loaded, or computed from what is loaded beside it, as
-    behind a residual. `pivot=false` leaves the sums as they are. A variance that is computed from them is
+    after a residual. `pivot=false` leaves the sums as they are. A variance that is computed from them is
     never negative, and never NaN where squares overflow.
     """
 

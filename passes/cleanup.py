@@ -1,4 +1,4 @@
-"""What follows from a rewrite without being a law: dead code, loads of what was just stored, unused results
+"""Clean-up after rewrites that is no law: dead code, loads of what was just stored, unused results
 and inputs of maps.
 """
 
@@ -19,8 +19,8 @@ from ..dialects.block.canonicalize import (
 
 
 class EraseDead(RewritePattern):
-    """An operation of the dialect whose results nobody uses is erased; all of them are pure. So is an extent,
-    which would keep the nest that makes its array alive.
+    """An operation of the dialect whose results are not used is erased; all of them are pure. So is an
+    extent, which would keep the nest that makes its array alive.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -30,7 +30,7 @@ class EraseDead(RewritePattern):
 
 
 def dead_code_patterns() -> tuple[RewritePattern, ...]:
-    """What removes operations, and results and inputs of maps, that nobody reads."""
+    """Return what removes operations, and results and inputs of maps, that are not read."""
     return EraseDead(), DropUnusedMapResults(), DropUnusedMapInputs()
 
 

@@ -72,7 +72,7 @@ ACTIONS: dict[str, str] = {
     "vector-algebra/sums": "written as exact algebra",
     "vector-algebra/units": "form of one term dropped",
 }
-"""What a law does, in a few words, by `rule/variant` or by `rule`; other laws speak for themselves."""
+"""Short texts of laws, by `rule/variant` or by `rule`; other laws speak for themselves."""
 
 
 def explain(records: Iterable[Record], *, programs: bool = False) -> str:
@@ -117,7 +117,7 @@ def _story(story: Story, programs: bool) -> Iterator[str]:
 
 
 def summary(numbers: Numbers) -> str:
-    """What a program moves and computes, in one line."""
+    """Return what a program moves and computes, in one line."""
     moved = f"{counted(numbers.loads, 'load')} and {counted(numbers.stores, 'store')}"
     private = " private to an iteration" if numbers.nests == 1 and numbers.lists else ""
     text = (
@@ -152,14 +152,14 @@ def _private_lists(leg: Leg) -> Iterator[str]:
 
 
 def _tried(leg: Leg) -> Iterator[str]:
-    """What was tried from the snapshot at which the way ends."""
+    """Return what was tried from the snapshot at which the path ends."""
     for (description, reason), count in Counter((one.description, one.reason) for one in leg.tried).items():
         times = f" ({count} sites)" if count > 1 else ""
         yield from _wrapped(f"tried from here, not taken: {description}{times}: {reason}", "  ")
 
 
 def _prologue(leg: Leg) -> Iterator[str]:
-    """How what depends on constants alone left the kernel."""
+    """Return how values that depend on constants alone left the kernel."""
     if leg.prologue:
         yield ""
         yield "Last, what depends on constants alone leaves the kernel, and is made once:"
@@ -181,7 +181,7 @@ def step_line(step: Step) -> str:
 
 
 def action_of(step: Step) -> str:
-    """What a step does, in a few words."""
+    """Return what a step does, in a few words."""
     found: list[str] = []
     for firing in step.firings:
         text = ACTIONS.get(f"{firing.rule}/{firing.variant}", ACTIONS.get(firing.rule))
@@ -190,7 +190,7 @@ def action_of(step: Step) -> str:
 
 
 def _fitting(step: Step, room: int) -> str:
-    """What happened where, with as many names as there is room for."""
+    """Return what happened where, with as many names as there is room for."""
     action = action_of(step)
     for names, loops in ((4, 4), (3, 3), (3, 1), (2, 2), (2, 1), (1, 1), (1, 0), (0, 1)):
         makes = _some([f"%{name}" for name in step.makes], names)
@@ -258,7 +258,7 @@ def _laws(story: Story) -> Iterator[str]:
 
 
 def _refusals(story: Story) -> Iterator[str]:
-    """What was refused, grouped by law and reason: first what stands in the way of the last snapshot."""
+    """Return the refusals, grouped by law and reason: first what stands in the way of the last snapshot."""
     groups: dict[tuple[str, str, str], list[tuple[int, Refusal]]] = {}
     for leg in story.legs:
         for refusal in leg.refusals:

@@ -69,7 +69,7 @@ class Attempt:
     path: tuple[Candidate, ...]
     candidate: Candidate
     snapshot: Snapshot | None = None
-    """Where it leads; None if no structural law fired after it."""
+    """The snapshot that it leads to; None if no structural law fired after it."""
 
 
 def _maps(function: FuncOp) -> Iterator[tuple[block.MapOp, int]]:
@@ -124,7 +124,7 @@ def apply(
 
 
 def cost_of(function: FuncOp) -> Cost:
-    """What a snapshot moves and computes, at the declared or at assumed sizes."""
+    """Return what a snapshot moves and computes, at the declared or at assumed sizes."""
     numbers = modelled_traffic(function)
     return numbers["bytes_loaded"] + numbers["bytes_stored"], numbers["flops"]
 

@@ -1,7 +1,7 @@
-"""What laws ask about a program: what a map captures, whether one operation depends on another, what is
+"""Facts that laws ask of a program: what a map captures, whether one operation depends on another, what is
 invariant in a map.
 
-Answers are cached; whoever changes the program tells the cache through `changed` and `inserted`.
+Answers are cached; what changes the program tells the cache through `changed` and `inserted`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def defining_block(value: SSAValue) -> Block | None:
 
 
 def is_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is defined in a region of `op`, at any depth."""
+    """True if a value is defined in a region of `op`, at any depth."""
     scope = defining_block(value)
     while scope is not None:
         parent = scope.parent_op()
@@ -33,12 +33,12 @@ def is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def is_invariant(value: SSAValue, map_: block.MapOp) -> bool:
-    """Whether a value is the same in every iteration of a map because it is defined outside."""
+    """True if a value is the same in every iteration of a map because it is defined outside."""
     return not is_inside(value, map_)
 
 
 def waits_for_reduction(value: SSAValue) -> bool:
-    """Whether a value depends, through item operators, on a reduced result of a map: a whole loop must end
+    """True if a value depends, through item operators, on a reduced result of a map: a whole loop must end
     first.
 
     This is the demand under which the numerically delicate laws apply: moving a shift past a contraction only
@@ -49,7 +49,7 @@ def waits_for_reduction(value: SSAValue) -> bool:
 
 
 def waits_longer(value: SSAValue, other: SSAValue) -> bool:
-    """Whether a value waits for a reduction that another does not wait for itself."""
+    """True if a value waits for a reduction that another does not wait for itself."""
     return not set(_reduced_before(value)) <= set(_reduced_before(other))
 
 
@@ -75,7 +75,7 @@ def _reduced_before(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def computed_from(value: SSAValue, source: SSAValue) -> bool:
-    """Whether `source` is among what a value is computed from, through operators and through lists.
+    """True if `source` is among what a value is computed from, through operators and through lists.
 
     That it looks through lists makes the answer the same before and after maps are fused.
     """
@@ -120,7 +120,7 @@ def _origin(value: SSAValue) -> SSAValue:
 
 
 def kind_of(value: SSAValue) -> block.Kind | None:
-    """How the map that gives a value collects it; None if no map gives it."""
+    """Return how the map that gives a value collects it; None if no map gives it."""
     owner = value.owner
     if not isinstance(owner, block.MapOp):
         return None
@@ -128,8 +128,8 @@ def kind_of(value: SSAValue) -> block.Kind | None:
 
 
 def stacked_value(element: SSAValue) -> SSAValue | None:
-    """What the map that makes a list puts into it, given the argument that an element of that list is in
-    another map.
+    """Return what the map that makes a list puts into it, given the argument that an element of that list is
+    in another map.
 
     None where the list is no stacked result of a map.
 
@@ -148,7 +148,7 @@ def stacked_value(element: SSAValue) -> SSAValue | None:
 
 
 def is_positive(value: SSAValue) -> bool:
-    """Whether an item is known to have positive elements only: exponentials, and sums, products and powers of
+    """True if an item is known to have positive elements only: exponentials, and sums, products and powers of
     them.
     """
     owner = value.owner
@@ -200,13 +200,13 @@ def _label_between(op: Operation, labels: dict[Operation, float]) -> bool:
     run = [op]
     while (before := run[0].prev_op) is not None and before not in labels:
         run.insert(0, before)
-    while (behind := run[-1].next_op) is not None and behind not in labels:
-        run.append(behind)
+    while (following := run[-1].next_op) is not None and following not in labels:
+        run.append(following)
     if before is not None:
         low = labels[before]
-        high = labels[behind] if behind is not None else low + len(run) + 1
-    elif behind is not None:
-        high = labels[behind]
+        high = labels[following] if following is not None else low + len(run) + 1
+    elif following is not None:
+        high = labels[following]
         low = high - len(run) - 1
     else:
         return False
@@ -249,7 +249,7 @@ class Facts:
         return labels[op]
 
     def depends(self, user: Operation, source: Operation, *, directly: bool = True) -> bool:
-        """Whether `user` uses, through operations of their common block, a result of `source`.
+        """True if `user` uses, through operations of their common block, a result of `source`.
 
         With `directly` false, only ways through some third operation count.
         """
@@ -271,7 +271,7 @@ class Facts:
         return False
 
     def between(self, source: Operation, user: Operation) -> list[Operation]:
-        """The operations that `user` needs and that stand behind `source` in its block, in order."""
+        """The operations that `user` needs and that stand after `source` in its block, in order."""
         start = self.position(source)
         pending, found = [user], set[Operation]()
         while pending:

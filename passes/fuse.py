@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from .trace import Record, Tracer
 
 WORDS = ("last", "best-traffic", "same-work", "all")
-"""What the option `snapshot` takes beside a number."""
+"""Values of the option `snapshot` beside numbers."""
 MORE_WORK = 1.05
-"""How many times the flops of the first snapshot one of the same work may take."""
+"""Factor by which the flops of a snapshot of the same work may exceed those of the first."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class BlockFusePass(ModulePass):
                 )
 
     def auditor(self, function: FuncOp) -> Auditor | None:
-        """Who checks the rewrites of a function: nobody, unless a subclass knows somebody."""
+        """Return the auditor of a function's rewrites: none, unless a subclass has one."""
 
     def _user_rules(self) -> list[RewritePattern]:
         return user_rules(self.rules)

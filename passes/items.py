@@ -26,7 +26,7 @@ def shift_of(value: SSAValue) -> Shift | None:
 
 
 def is_float_item(value: SSAValue) -> bool:
-    """Whether a value is an item of floats."""
+    """True if a value is an item of floats."""
     return isinstance(value.type, block.ItemType) and is_float(value.type.element_type)
 
 
@@ -52,7 +52,7 @@ def unary(value: SSAValue, kind: type[Operation]) -> block.ElementwiseOp | None:
 
 
 def through_cast(value: SSAValue) -> SSAValue:
-    """The item behind a mere change of float type; the value itself where there is none."""
+    """Return the item before a mere change of float type; the value itself where there is none."""
     owner = value.owner
     if isinstance(owner, block.ElementwiseOp) and len(owner.inputs) == 1:
         ops = body_ops(owner)
@@ -105,7 +105,7 @@ class Mask:
     """Which operand x is."""
     number: float
     looks_at_operand: bool
-    """Whether the condition depends on x itself."""
+    """True if the condition depends on x itself."""
 
 
 def mask_of(op: block.ElementwiseOp) -> Mask | None:

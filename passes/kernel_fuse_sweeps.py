@@ -1,4 +1,4 @@
-"""`kernel-fuse-sweeps`: sweeps over the same tiles in one pass, and in place where nobody needs the old
+"""`kernel-fuse-sweeps`: sweeps over the same tiles in one pass, and in place where nothing needs the old
 values.
 """
 
@@ -30,7 +30,7 @@ from ..dialects.kernel import (
 
 @dataclass(frozen=True)
 class KernelFuseSweepsPass(ModulePass):
-    """Merge sweeps of the same dims, drop what nobody reads, and let a sweep write over what it reads last.
+    """Merge sweeps of the same dims, drop what is never read, and let a sweep write over what it reads last.
 
     Each element of a tile is then loaded and stored once for a chain of operators, and a chain of tiles
     becomes one, which stays in the nearest cache. A few operations on a vector are not worth a sweep of their
@@ -119,7 +119,7 @@ def _is_cheap(op: SweepOp) -> bool:
 
 
 def _may_merge(first: SweepOp, second: SweepOp) -> bool:
-    """Whether two sweeps have one shape, and the second needs no complete result of the first."""
+    """True if two sweeps have one shape, and the second needs no complete result of the first."""
     if first.dims != second.dims or first.rows_in_lanes != second.rows_in_lanes:
         return False
     reduced = {
@@ -142,7 +142,7 @@ def _between(first: Operation, second: Operation) -> Iterator[Operation]:
 
 
 def _may_rise(second: SweepOp, first: SweepOp) -> bool:
-    """Whether the second sweep could stand right after the first."""
+    """True if the second sweep could stand right after the first."""
     reads, writes = set(second.inputs), set(second.outputs)
     for op in _between(first, second):
         if any(value in reads | writes for value in (*op.results, *tiles_written(op))):
@@ -153,7 +153,7 @@ def _may_rise(second: SweepOp, first: SweepOp) -> bool:
 
 
 def _may_sink(first: SweepOp, second: SweepOp) -> bool:
-    """Whether the first sweep could stand right before the second."""
+    """True if the first sweep could stand right before the second."""
     reads, writes = set(first.inputs), set(first.outputs)
     for op in _between(first, second):
         if any(tile in writes for tile in (*tiles_read(op), *tiles_written(op))):
@@ -213,7 +213,7 @@ def _merge(first: SweepOp, second: SweepOp, at: Operation, *, inside: bool = Fal
 
 
 def _drop_dead_outputs(function: kernel.FuncOp) -> None:
-    """Drop what sweeps write and nobody reads, until nothing is left to drop."""
+    """Drop what sweeps write and nothing reads, until nothing is left to drop."""
     changed = True
     while changed:
         changed = False
@@ -257,7 +257,7 @@ def _keep_outputs(op: SweepOp, alive: list[int]) -> None:
 
 
 def _write_in_place(body: Block, in_arrays: bool) -> None:
-    """Let each sweep write its result over an input of the same type that nobody reads afterwards.
+    """Let each sweep write its result over an input of the same type that is not read afterwards.
 
     With `in_arrays`, tiles that could as well be blocks of arrays (see `kernel-in-place`) stay by themselves.
     """
@@ -276,7 +276,7 @@ def _write_in_place(body: Block, in_arrays: bool) -> None:
 
 
 def _only_leaves(tile: SSAValue) -> bool:
-    """Whether a tile of rows is stored to a result, and read by nobody else."""
+    """True if a tile of rows is stored to a result, and read by nothing else."""
     return _rows_of_lanes(tile, 2) and all(
         isinstance(op, StoreOp) and isinstance(op.target.owner, CursorOp) and is_output(op.target.owner.array)
         for op in kernel.readers(tile)
@@ -284,7 +284,7 @@ def _only_leaves(tile: SSAValue) -> bool:
 
 
 def _only_arrives(tile: SSAValue) -> bool:
-    """Whether a tile of rows is loaded from an argument, and written by nobody else."""
+    """True if a tile of rows is loaded from an argument, and written by nothing else."""
     return _rows_of_lanes(tile, 1) and all(
         isinstance(op, LoadOp) and isinstance(op.source.owner, CursorOp) and is_input(op.source.owner.array)
         for op in kernel.writers(tile)
@@ -297,14 +297,14 @@ def _rows_of_lanes(tile: SSAValue, axes: int) -> bool:
 
 
 def _ends_at(tile: SSAValue, op: Operation) -> bool:
-    """Whether a tile is read here for the last time, having been written before, all in this body."""
+    """True if a tile is read here for the last time, having been written before, all in this body."""
     return isinstance(tile.owner, TileOp) and all(
         use.operation is op or _precedes(use.operation, op) for use in tile.uses
     )
 
 
 def _begins_at(tile: SSAValue, op: Operation) -> bool:
-    """Whether a tile is written here for the first time, and all its uses are in this body."""
+    """True if a tile is written here for the first time, and all its uses are in this body."""
     return isinstance(tile.owner, TileOp) and all(
         use.operation is op or _precedes(op, use.operation) for use in tile.uses
     )

@@ -68,14 +68,14 @@ def _is_invariant(op: Operation, loop: kernel.ForOp) -> bool:
 
 
 def _changes_in(value: SSAValue, body: Block) -> bool:
-    """Whether a loop's body makes a value, or writes to it."""
+    """True if a loop's body makes a value, or writes to it."""
     if isinstance(value.owner, kernel.CursorOp):
         return value.owner.parent is body
     return any(_stands_in(writer, body) for writer in kernel.writers(value))
 
 
 def _read_before(tile: SSAValue, op: Operation) -> bool:
-    """Whether somebody reads a tile before it is written: what the iteration before left there."""
+    """True if a tile is read before it is written: what the iteration before left there."""
     body = op.parent
     assert body is not None
     around = [body.find_ancestor_op_in_block(reader) for reader in kernel.readers(tile)]

@@ -17,9 +17,9 @@ from ..dialects.kernel import CursorOp, LoadOp, StoreOp, SweepOp, TileOp, TileTy
 class KernelInPlacePass(ModulePass):
     """Mark loads whose tile may be the block of the array, and stores that may be written past the caches.
 
-    `kernel.load … in_place`: nobody else writes to the tile, so nothing need be copied. `ahead`: rows that
+    `kernel.load … in_place`: nothing else writes to the tile, so nothing need be copied. `ahead`: rows that
     several sweeps go over leave memory idle in between; the next one is fetched meanwhile. `kernel.store …
-    in_place`: the sweep that computes the tile may write to the array. `stream`: nobody in the kernel reads
+    in_place`: the sweep that computes the tile may write to the array. `stream`: nothing in the kernel reads
     the block again. Whether an array's layout and size allow what a word says is seen when the kernel runs.
     """
 
@@ -45,7 +45,7 @@ def mark_moves(function: kernel.FuncOp) -> None:
 
 
 def _leaves(op: StoreOp) -> bool:
-    """Whether a store writes rows of a result, each element once, that nobody in the kernel reads."""
+    """True if a store writes rows of a result, each element once, that nothing in the kernel reads."""
     cursor, type = op.target.owner, op.source.type
     if not isinstance(cursor, CursorOp) or not isinstance(type, TileType) or len(type.dims) != 2:
         return False
@@ -74,7 +74,7 @@ def _has_columns_in_lanes(tile: SSAValue) -> bool:
 
 
 def _is_read_only(op: LoadOp) -> bool:
-    """Whether a load is all that writes to its tile, and everybody who reads it comes after, in one body."""
+    """True if a load is all that writes to its tile, and all that reads it comes after, in one body."""
     cursor, tile = op.source.owner, op.target
     return (
         isinstance(cursor, CursorOp)
@@ -86,7 +86,7 @@ def _is_read_only(op: LoadOp) -> bool:
 
 
 def _is_swept_again(op: LoadOp) -> bool:
-    """Whether several sweeps follow over the rows of a tile; what one sweep reads, hardware fetches ahead."""
+    """True if several sweeps follow over the rows of a tile; what one sweep reads, hardware fetches ahead."""
     type, body = op.target.type, op.parent
     assert body is not None
     if not isinstance(type, TileType) or len(type.dims) != 2:
@@ -103,7 +103,7 @@ def _follows(later: Operation, earlier: Operation) -> bool:
 
 
 def _write_to_array(op: StoreOp) -> None:
-    """Let the sweep write to the array, if nobody else has to do with the tile; its cursor comes first."""
+    """Let the sweep write to the array, if nothing else uses the tile; its cursor comes first."""
     tile, cursor = op.source, op.target.owner
     assert isinstance(cursor, CursorOp)
     if not _has_columns_in_lanes(tile) or kernel.readers(tile) != [op]:

@@ -35,7 +35,7 @@ ROWS = 6
 """Rows of a register tile: as many as the micro-kernels of the targets have room for beside the lanes."""
 
 PAIR = 2
-"""How many products of bf16 an instruction adds to one sum."""
+"""Number of products of bf16 that an instruction adds to one sum."""
 
 PANEL = 128
 """Bytes of a group, or of f32's where 16-bit floats are kept: two vectors of the widest kind."""
@@ -176,20 +176,20 @@ def _layout_for(called: kernel.FuncOp, argument: BlockArgument[Attribute]) -> ke
 
 
 def _multiplies_in_bf16(cursor: kernel.CursorOp) -> bool:
-    """Whether all contractions that take the block may multiply in bf16."""
+    """True if all contractions that take the block may multiply in bf16."""
     users = [use.operation for use in cursor.result.uses]
     return all(isinstance(op, kernel.ContractOp) and isinstance(op.multiply, BFloat16Type) for op in users)
 
 
 def _computes_in_double(called: kernel.FuncOp) -> bool:
-    """Whether a kernel has tiles that f32 would round: it then multiplies nothing in bf16."""
+    """True if a kernel has tiles that f32 would round: it then multiplies nothing in bf16."""
     return any(
         isinstance(op, kernel.TileOp) and op.result.type.element_type in (f64, i32) for op in called.walk()
     )
 
 
 def _is_block_of_matrix(cursor: kernel.CursorOp) -> bool:
-    """Whether a cursor goes through all blocks of a matrix, seen as it is or transposed."""
+    """True if a cursor goes through all blocks of a matrix, seen as it is or transposed."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     axes = sorted([dim] for dim in item.dims)
@@ -197,7 +197,7 @@ def _is_block_of_matrix(cursor: kernel.CursorOp) -> bool:
 
 
 def _lanes_of_readers(cursor: kernel.CursorOp) -> set[kernel.Lanes | None]:
-    """What runs along the lanes of the contractions that read a cursor on the right; None for other users."""
+    """Return what runs along the lanes of contractions with a cursor on the right; None for other users."""
     found: set[kernel.Lanes | None] = set()
     for use in cursor.result.uses:
         user = use.operation

@@ -187,7 +187,7 @@ class _Split:
 
 
 def _split_of(function: kernel.FuncOp, tasks: int) -> _Split | None:
-    """How a kernel is cut in two; None if it stays whole."""
+    """Return the cut of a kernel in two; None if it stays whole."""
     dims = block.parse_dims(function.attributes[block.DIMS])
     parallels = list(function.body.block.ops)
     if len(parallels) != 1:
@@ -213,7 +213,7 @@ def _split_of(function: kernel.FuncOp, tasks: int) -> _Split | None:
 
 
 def _parts(trips: int | None, wanted: int) -> int:
-    """How many parts a loop has, none of them empty where the number of iterations is known."""
+    """Return the number of parts of a loop, none of them empty where the number of iterations is known."""
     if trips is None:
         return min(wanted, MOST_OF_UNKNOWN)
     parts = max(1, min(wanted, trips // LEAST))
@@ -235,7 +235,7 @@ def _trips(dim: DimAttr) -> int | None:
 
 
 def _may_split(loop: kernel.ForOp, parallel: kernel.ParallelOp) -> bool:
-    """Whether the iterations of a loop may be those of several kernels."""
+    """True if the iterations of a loop may be those of several kernels."""
     merge = loop.merge
     if merge is None or not loop.carried:
         return False
@@ -262,7 +262,7 @@ def _may_split(loop: kernel.ForOp, parallel: kernel.ParallelOp) -> bool:
 
 
 def drop_unread(parallel: kernel.ParallelOp) -> None:
-    """Erase what writes tiles that nobody reads, and what is used no more."""
+    """Erase what writes tiles that are not read, and what is used no more."""
     while True:
         dead = [op for op in parallel.walk(reverse=True) if _is_dead(op)]
         if not dead:

@@ -133,7 +133,7 @@ class _Heights(_Fold):
 
 
 def _multiples(value: SSAValue) -> int:
-    """How many constant factors stand one over the other."""
+    """Return the number of constant factors that stand one over the other."""
     count = 0
     while isinstance(value.owner, block.LinearOp) and len(value.owner.terms) == 1:
         count, value = count + 1, value.owner.terms[0]
@@ -141,7 +141,7 @@ def _multiples(value: SSAValue) -> int:
 
 
 def _shifts(value: SSAValue) -> int:
-    """How many shifts stand one over the other."""
+    """Return the number of shifts that stand one over the other."""
     count = 0
     while (shift := shift_of(value)) is not None:
         count, value = count + 1, shift.block

@@ -36,7 +36,7 @@ from .rules.law import AnyLaw, Auditor, Law, Observer, Phase
 from .rules.table import laws_tried_in
 
 REACH = 4
-"""How many users away from a change a law may look at it; a sweep catches what lies further."""
+"""Number of users between a change and a law that may look at it; a sweep catches what lies further."""
 
 
 class _Worklist:
@@ -67,8 +67,8 @@ class _Worklist:
 
 
 @dataclass
-class Firings:
-    """How often each law fired."""
+class FiringCounts:
+    """Number of times that each law fired."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
     structural: int = 0
@@ -78,10 +78,10 @@ class Firings:
         self.structural += law.structural
 
 
-class _Tee:
+class _CountingObserver:
     """Counts firings, and passes them on."""
 
-    def __init__(self, firings: Firings, *observers: Observer | None):
+    def __init__(self, firings: FiringCounts, *observers: Observer | None):
         self.firings = firings
         self.observers = [observer for observer in observers if observer is not None]
 
@@ -126,27 +126,27 @@ class Normalizer:
     ):
         self.function = function
         self.facts = Facts()
-        self.firings = Firings()
+        self.firings = FiringCounts()
         self.limit = limit
         self._worklist = _Worklist(random)
         self._maps = _Worklist()
         """Maps that may follow another, once nothing else is left to do; in program order, for it can matter
-        whether a map goes with the one before or the one behind."""
+        whether a map goes with the one before or the one after."""
         self._auditor = auditor
-        tee = _Tee(self.firings, observer, auditor)
-        laws = [law(self.facts, tee) for law in laws_tried_in(Phase.FIXPOINT)]
+        counting = _CountingObserver(self.firings, observer, auditor)
+        laws = [law(self.facts, counting) for law in laws_tried_in(Phase.FIXPOINT)]
         if random is not None:
             random.shuffle(laws)
-        self._inline = InlineWholeDim(self.facts, tee)
-        self._interchange = InterchangeMaps(self.facts, tee)
+        self._inline = InlineWholeDim(self.facts, counting)
+        self._interchange = InterchangeMaps(self.facts, counting)
         self._same_view = PartitionOfAssemble()
-        self._cse = Cse(self.facts, tee)
-        self._late: list[AnyLaw] = [law(self.facts, tee) for law in laws_tried_in(Phase.LATE)]
-        self._consecutive = FuseConsecutiveMaps(self.facts, tee)
-        self._siblings = FuseSiblingMaps(self.facts, tee)
+        self._cse = Cse(self.facts, counting)
+        self._late: list[AnyLaw] = [law(self.facts, counting) for law in laws_tried_in(Phase.LATE)]
+        self._consecutive = FuseConsecutiveMaps(self.facts, counting)
+        self._siblings = FuseSiblingMaps(self.facts, counting)
         for pattern in extra:
             if isinstance(pattern, Law):
-                pattern.observer = tee
+                pattern.observer = counting
         self._patterns: list[tuple[RewritePattern, tuple[type[Operation], ...]]] = [
             *cleanup_patterns(),
             *((law, law.anchors) for law in laws),
@@ -160,9 +160,9 @@ class Normalizer:
         self._rewriter: PatternRewriter | None = None
         self._by_type: dict[type[Operation], list[RewritePattern]] = {}
         self._searched_at = -1
-        """How much of `limit` was left when equal values were last looked for in vain."""
+        """The rest of `limit` when equal values were last looked for in vain."""
 
-    def run(self, touched: Sequence[Operation] | None = None) -> Firings:
+    def run(self, touched: Sequence[Operation] | None = None) -> FiringCounts:
         """Apply the laws until none fires any more.
 
         `touched`: the operations that changed since the function was in normal form, if it was; they are

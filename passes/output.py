@@ -1,4 +1,4 @@
-"""What passes and tools write besides the program: files replaced whole, text on standard output."""
+"""Output of passes and tools besides the program: files replaced whole, text on standard output."""
 
 from __future__ import annotations
 

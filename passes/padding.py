@@ -1,4 +1,4 @@
-"""What lies in the padding of ragged blocks, and where that would do harm.
+"""The contents of the padding of ragged blocks, and the uses for which they are unsafe.
 
 A target may load the last, ragged block of a dim into a tile of full size and fill the rest with zeros. The
 operators then compute on the padding too, and that is harmless until an operator reduces over a padded axis.
@@ -27,7 +27,7 @@ INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Fill:
-    """What the padding of an item along one axis holds: one number, or anything (None)."""
+    """The contents of the padding of an item along one axis: one number, or anything (None)."""
 
     number: float | None
 
@@ -37,7 +37,7 @@ ANYTHING = Fill(None)
 
 
 def is_ragged(dim: block.DimAttr) -> bool:
-    """Whether the last block of a dim may be shorter than the others."""
+    """True if the last block of a dim may be shorter than the others."""
     if dim.is_batch or dim.is_whole:
         return False
     extent, size = dim.static_extent, dim.block_size
@@ -53,8 +53,8 @@ class Padding:
     _first: dict[tuple[SSAValue, str], bool] = field(default_factory=dict[tuple[SSAValue, str], bool])
 
     def of(self, value: SSAValue, dim: str) -> Fill | None:
-        """What the padding of an item along a dim holds; None where the item has no axis over it, or no
-        padding.
+        """Return what the padding of an item along a dim holds; None where the item has no axis over it, or
+        no padding.
         """
         type = value.type
         if not isinstance(type, block.ItemType) or dim not in type.dims or not is_ragged(self.dims[dim]):
@@ -68,7 +68,7 @@ class Padding:
         return known
 
     def _is_first(self, value: SSAValue, dim: str) -> bool:
-        """Whether an item is made of first blocks along a dim, which are full: no block exceeds its dim."""
+        """True if an item is made of first blocks along a dim, which are full: no block exceeds its dim."""
         known = self._first.get((value, dim))
         if known is None:
             self._first[value, dim] = False
@@ -256,7 +256,7 @@ def _dims(value: SSAValue) -> tuple[str, ...]:
 
 
 def is_remainder_mask(op: arith.SelectOp, dim: str) -> bool:
-    """Whether a select keeps its first value where the index along a dim is within the extent, and nowhere
+    """True if a select keeps its first value where the index along a dim is within the extent, and nowhere
     else.
     """
     condition = op.cond.owner
@@ -271,7 +271,7 @@ def is_remainder_mask(op: arith.SelectOp, dim: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Harm:
+class UnsafeUse:
     """An operand whose padding would reach a reduction: the operator, the operand's number, the dim, and what
     it should hold.
     """
@@ -282,9 +282,9 @@ class Harm:
     wanted: Fill
 
 
-def harms(scope: Operation, padding: Padding) -> list[Harm]:
+def unsafe_uses(scope: Operation, padding: Padding) -> list[UnsafeUse]:
     """The operands that must be masked, in order."""
-    found: list[Harm] = []
+    found: list[UnsafeUse] = []
     for op in scope.walk():
         match op:
             case block.DotOp():
@@ -299,5 +299,5 @@ def harms(scope: Operation, padding: Padding) -> list[Harm]:
                 continue
         for operand, dim, fill in wanted:
             if padding.of(op.operands[operand], dim) not in (None, fill):
-                found.append(Harm(op, operand, dim, fill))
+                found.append(UnsafeUse(op, operand, dim, fill))
     return found

@@ -9,7 +9,7 @@ from ..dialects import block
 
 
 def has_block_program(function: FuncOp) -> bool:
-    """Whether a function declares dims and has a body."""
+    """True if a function declares dims and has a body."""
     return block.DIMS in function.attributes and len(function.body.blocks) == 1
 
 

@@ -63,12 +63,12 @@ class Candidate:
 
     @property
     def nests(self) -> int:
-        """How many nests the snapshot has, each a kernel or more."""
+        """Number of nests of the snapshot, each a kernel or more."""
         return sum(isinstance(op, block.MapOp) for op in self.function.body.block.ops)
 
     @property
     def name(self) -> str:
-        """What it is, for people."""
+        """The name of the snapshot in reports."""
         return "no fusion" if self.snapshot == AS_GIVEN else f"snapshot {self.snapshot}"
 
     @property

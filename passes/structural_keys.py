@@ -36,7 +36,7 @@ class Keys:
     intern: Interner
     outside: Callable[[SSAValue], Hashable] = id
     exact: bool = True
-    """Whether scalar constants differ that differ only before they are rounded to their type."""
+    """True if scalar constants differ that differ only before they are rounded to their type."""
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     def of(self, value: SSAValue) -> int:

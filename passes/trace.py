@@ -6,7 +6,7 @@ Records are dictionaries that go into a file as JSON lines:
 - `fired`: a law at a site, with what the program moves and computes before and after it (and after the
   simplifications that follow);
 - `extension`: an extension that was tried from the snapshot before it, whether this way goes on with it, and
-  why; those behind the last snapshot say why there is no further one, or which others were found;
+  why; those after the last snapshot say why there is no further one, or which others were found;
 - `snapshot`: a complete version of the program, with the lists that remain: their names, and the dims of the
   maps around each, in whose iterations it lives and dies;
 - `refused`: a site of a snapshot at which a law declined, and the reason;
@@ -38,8 +38,8 @@ Record = dict[str, object]
 
 
 def measure(function: FuncOp) -> dict[str, int]:
-    """What a program moves and computes, at the declared or at assumed sizes, and how many nests and lists it
-    has.
+    """Return what a program moves and computes, at the declared or assumed sizes, and the numbers of its
+    nests and lists.
     """
     kernel, prologue = Traffic(), Traffic()
     for op, traffic in traffic_of_function(function):
@@ -120,8 +120,8 @@ def _name_of(value: SSAValue) -> str:
 
 
 def site_of(op: Operation) -> Record:
-    """Where an operation stands: its name, what it makes, the dims of the maps around it, and its source
-    location.
+    """Return the place of an operation: its name, what it makes, the dims of the maps around it, and its
+    source location.
     """
     site: Record = {"op": op.name, "inside": dims_around(op)}
     if isinstance(op, block.MapOp):
@@ -141,7 +141,7 @@ class Tracer:
 
     function: FuncOp
     programs: bool = False
-    """Whether to keep the pseudo-code of the program after every firing."""
+    """True if to keep the pseudo-code of the program after every firing."""
     records: list[Record] = field(default_factory=list[Record])
     _step: int = 0
     _pending: Record | None = None
@@ -232,7 +232,7 @@ class Tracer:
 
 
 def _without_dead_code(function: FuncOp) -> FuncOp:
-    """A copy without what nobody reads: the driver may not have come to it yet."""
+    """A copy without what is not read: the driver may not have come to it yet."""
     copy = function.clone()
     patterns = GreedyRewritePatternApplier([*dead_code_patterns()], dce_enabled=False)
     PatternRewriteWalker(patterns).rewrite_region(copy.body)

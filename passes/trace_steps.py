@@ -23,7 +23,7 @@ BOOKKEEPING = ("vector-algebra", "cse")
 
 @dataclass(frozen=True)
 class Numbers:
-    """What a program moves and computes."""
+    """The traffic and the work of a program."""
 
     nests: int
     lists: int
@@ -42,7 +42,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a law looked: the dims of the loops, what the operation makes, and its line in the source."""
+    """The site of a law: the dims of the loops, what the operation makes, and its line in the source."""
 
     loops: tuple[str, ...]
     makes: tuple[str, ...]
@@ -135,7 +135,7 @@ class Step:
 
     @property
     def makes(self) -> list[str]:
-        """What the sites make; of a list and its elements (`Exp`, `Exp_m`) only the list."""
+        """Return what the sites make; of a list and its elements (`Exp`, `Exp_m`) only the list."""
         names = list(dict.fromkeys(name for firing in self.firings for name in firing.site.makes))
         return [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
 
@@ -180,7 +180,7 @@ class Leg:
     number: int = 0
     path: tuple[str, ...] = ()
     numbers: Numbers | None = None
-    """What the snapshot moves and computes; None where the trace ends before it."""
+    """The traffic and the work of the snapshot; None where the trace ends before it."""
     program: str = ""
     refusals: list[Refusal] = field(default_factory=list[Refusal])
     lists: tuple[Remaining, ...] = ()
@@ -188,11 +188,11 @@ class Leg:
     tried: list[Attempt] = field(default_factory=list[Attempt])
     """Extensions that were tried from the snapshot, if the way ends there."""
     prologue: list[Firing] = field(default_factory=list[Firing])
-    """How constants left the kernel, if the way ends there."""
+    """The steps by which constants left the kernel, if the path ends there."""
     result: Numbers | None = None
-    """What the kernel moves and computes then."""
+    """The traffic and the work of the kernel then."""
     prologue_bytes: int = 0
-    """What is moved once, to make those constants."""
+    """The bytes that are moved once, to make those constants."""
 
     @property
     def steps(self) -> list[Step]:

@@ -1,4 +1,4 @@
-"""How much a block program moves and computes, as functions of its dims.
+"""Traffic and work of a block program, as functions of its dims.
 
 Every `block.load` moves one item from global to local memory in each iteration of the maps around it, every
 `block.store` one back, and a `block.reduce` loads its whole list. Over all iterations of a map over one of
@@ -172,7 +172,7 @@ def traffic_of_function(function: FuncOp) -> list[tuple[Operation, Traffic]]:
 
 
 def modelled_traffic(function: FuncOp) -> dict[str, int]:
-    """What a block program moves and computes, at the declared or at assumed sizes."""
+    """Return what a block program moves and computes, at the declared or at assumed sizes."""
     dims = block.declared_dims(function) or {}
     values = modelled_values(dims)
     meter, total = _Meter(dims, values), Traffic()

@@ -26,7 +26,7 @@ from .traffic import Traffic, known_values, traffic_of_function
 Json: TypeAlias = "int | str | list[Json] | dict[str, Json] | None"
 
 QUANTITIES: tuple[str, ...] = tuple(field.name for field in fields(Traffic))
-"""What is counted: loads, stores, bytes_loaded, bytes_stored, flops."""
+"""Quantities that are counted: loads, stores, bytes_loaded, bytes_stored, flops."""
 
 WIDEST_CELL = 26
 """Columns of a cell after which an expression goes on in the next line."""

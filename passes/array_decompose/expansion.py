@@ -22,7 +22,7 @@ from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
 
 ACCUMULATE = ("f32", "f64", "input")
-"""Where sums are kept and composites computed: in f32 at least, in f64, or in the type of the operands."""
+"""Types of sums and of what composites compute: f32 at least, f64, or the type of the operands."""
 
 
 def computing_type(element_type: Attribute, accumulate: str) -> Attribute:
@@ -43,7 +43,7 @@ class Decomposition(RewritePattern):
         self.accumulate = accumulate
 
     def expansion(self, op: Operation, rewriter: PatternRewriter) -> Expansion:
-        """Where to write what takes the place of a composite."""
+        """Return the place to write what replaces a composite."""
         return Expansion(op, rewriter, self.accumulate)
 
 
@@ -62,7 +62,7 @@ class Expansion:
         self._count: SSAValue | None = None
 
     def accumulator(self, operand: SSAValue) -> TypeAttribute | None:
-        """What is to be said about sums over an operand: nothing, if they are kept in `type` by default."""
+        """Return the type to state for sums over an operand: none, if they are kept in `type` by default."""
         if default_accumulator(element_type_of(operand)) == self.type:
             return None
         assert isinstance(self.type, TypeAttribute)

@@ -81,7 +81,7 @@ def _join(outer: Factor, inner: Factor) -> Factor | None:
 
 
 def size_of(cut: Cut, extent: int) -> int:
-    """How many elements of an axis of `extent` a cut takes."""
+    """Return the number of elements of an axis of `extent` that a cut takes."""
     return product(*(factor.size for factor in cut)) if cut else extent
 
 
@@ -91,7 +91,7 @@ def cut_shape(shape: Sequence[int], request: Request) -> Shape:
 
 
 def is_trivial(request: Request) -> bool:
-    """Whether a request takes the whole array."""
+    """True if a request takes the whole array."""
     return not any(request)
 
 
@@ -204,7 +204,7 @@ EMPTY = Empty()
 
 
 def restrict(cut: Cut, extent: int, offset: int, size: int) -> Cut | Empty | None:
-    """What a cut of an axis of `extent` takes of the slice `offset`, `size`, as a cut of that slice.
+    """Return what a cut of an axis of `extent` takes of the slice `offset`, `size`, as a cut of that slice.
 
     `EMPTY` where it takes nothing of it, None where it is no cut of the slice. `size` is DYNAMIC for the
     rest of an unknown extent.
@@ -225,7 +225,7 @@ def restrict(cut: Cut, extent: int, offset: int, size: int) -> Cut | Empty | Non
 
 
 def disjoint(a: Request, b: Request) -> bool:
-    """Whether two requests for one array surely have no element in common."""
+    """True if two requests for one array surely have no element in common."""
     return any(
         _extents(x) == _extents(y)
         and any(_before(*pair) or _before(*pair[::-1]) for pair in zip(x, y, strict=True))
@@ -234,7 +234,7 @@ def disjoint(a: Request, b: Request) -> bool:
 
 
 def contains(a: Request, b: Request) -> bool:
-    """Whether request `a` surely takes all that `b` takes of the same array."""
+    """True if request `a` surely takes all that `b` takes of the same array."""
     return all(
         not x or (_extents(x) == _extents(y) and all(_holds(*pair) for pair in zip(x, y, strict=True)))
         for x, y in zip(a, b, strict=True)
@@ -256,7 +256,7 @@ def _holds(a: Factor, b: Factor) -> bool:
 
 
 def can_reshape(source: Sequence[int], target: Sequence[int], groups: Sequence[AxisGroup]) -> bool:
-    """Whether a reshape from `source` to `target` exists and means the alignment `groups`."""
+    """True if a reshape from `source` to `target` exists and means the alignment `groups`."""
     try:
         found = reshape_groups(source, target)
     except VerifyException:

@@ -77,7 +77,7 @@ class ConcatOfNeighbours(RewritePattern):
 
 
 def joined_slices(a: SSAValue, b: SSAValue, axis: int) -> SliceOp | None:
-    """The slice that takes what slices `a` and `b` of one array take, `b` behind `a` along `axis`."""
+    """The slice that takes what slices `a` and `b` of one array take, `b` after `a` along `axis`."""
     first, second = a.owner, b.owner
     if not isinstance(first, SliceOp) or not isinstance(second, SliceOp) or first.input != second.input:
         return None

@@ -37,7 +37,7 @@ from .parts import Node, Step, Writer
 
 
 def law(value: SSAValue, request: Request) -> Step | None:
-    """How to make a part of `value`, which is no source."""
+    """Return how to make a part of `value`, which is no source."""
     match value.owner:
         case array.ElementwiseOp() as op:
             return of_elementwise(op, value, request)
@@ -64,7 +64,7 @@ def law(value: SSAValue, request: Request) -> Step | None:
 
 
 def broadcast_axes(own: Sequence[int], shape: Sequence[int], request: Request) -> Request:
-    """What a request for an array of `shape` means for one of shape `own` that is broadcast to it."""
+    """Return what a request for an array of `shape` means for one of shape `own` that is broadcast to it."""
     skipped = len(shape) - len(own)
     return tuple(
         WHOLE if extent == 1 and shape[skipped + axis] != 1 else request[skipped + axis]
@@ -114,7 +114,7 @@ def of_transpose(op: array.TransposeOp, request: Request) -> Step:
 
 
 def matmul_requests(op: array.MatmulOp, request: Request, contracted: Cut = WHOLE) -> list[Node]:
-    """What a matmul needs of its operands for a part of its result, and for a part of the sum."""
+    """Return what a matmul needs of its operands for a part of its result, and for a part of the sum."""
     rank = len(request)
     nodes: list[Node] = []
     for operand, own, own_last in (
@@ -150,7 +150,7 @@ def part_of_matmul(
 
 
 def reduce_request(op: array.ReduceOp, request: Request) -> list[Cut]:
-    """What a reduction needs of its operand for a part of its result."""
+    """Return what a reduction needs of its operand for a part of its result."""
     axes, kept = set(op.axes.get_values()), iter(request)
     if op.keepdims is not None:
         return [WHOLE if axis in axes else cut for axis, cut in enumerate(request)]
@@ -178,7 +178,7 @@ def part_of_reduce(op: array.ReduceOp, operand: SSAValue) -> array.ReduceOp:
 
 
 def request_of(op: array.SliceOp) -> Request:
-    """What a slice takes of its operand."""
+    """Return the part of its operand that a slice takes."""
     taken = zip(shape_of(op.input), op.offsets.get_values(), op.sizes.get_values(), strict=True)
     return tuple(interval(*part) for part in taken)
 

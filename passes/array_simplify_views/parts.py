@@ -30,10 +30,10 @@ class Node(NamedTuple):
 
 @dataclass
 class Writer:
-    """Inserts new operations right behind the one of whose result they make a part.
+    """Inserts new operations right after the one of whose result they make a part.
 
-    There the parts that it needs of its operands are known already, and whoever uses its result comes later.
-    What is behind an argument gets the location of `origin`, the operation for which it is made.
+    There the parts that it needs of its operands are known already, and the users of its result come later.
+    What follows an argument gets the location of `origin`, the operation for which it is made.
     """
 
     owner: Operation | Block
@@ -43,9 +43,9 @@ class Writer:
         default_factory=dict[tuple[SSAValue, Shape], SSAValue]
     )
 
-    def move(self, behind: SSAValue, origin: Operation) -> None:
-        """Go behind the operation of a value."""
-        self.owner, self.origin = behind.owner, origin
+    def move(self, after: SSAValue, origin: Operation) -> None:
+        """Go to the place after the operation of a value."""
+        self.owner, self.origin = after.owner, origin
 
     def add(self, op: Operation, hint: str | None) -> SSAValue:
         """Insert an operation; returns its first result, named `hint`."""
@@ -64,7 +64,7 @@ class Writer:
         return op.results[0]
 
     def factored(self, value: SSAValue, shape: Shape) -> SSAValue:
-        """An array, behind whose operation this is, with its axes split; once for all that are made of it."""
+        """An array, after whose operation this is, with its axes split; once for all that are made of it."""
         if len(shape) == len(shape_of(value)):
             return value
         known = self._factored.get((value, shape))
@@ -83,12 +83,12 @@ class Step:
 
 
 def is_view(op: Operation) -> bool:
-    """Whether an operation only says anew where the elements of its operand lie."""
+    """True if an operation only says again where the elements of its operand lie."""
     return isinstance(op, array.SliceOp | array.ReshapeOp | array.TransposeOp)
 
 
 def is_source(value: SSAValue) -> bool:
-    """Whether a value is there as an array: an argument, or the result of an opaque operation."""
+    """True if a value is there as an array: an argument, or the result of an opaque operation."""
     owner = value.owner
     if isinstance(owner, Block):
         return True
@@ -98,7 +98,7 @@ def is_source(value: SSAValue) -> bool:
 
 
 def is_view_of_source(value: SSAValue) -> bool:
-    """Whether a value is a source but for views."""
+    """True if a value is a source but for views."""
     while isinstance(value.owner, Operation) and is_view(value.owner):
         value = value.owner.operands[0]
     return is_source(value)

@@ -46,7 +46,7 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """True if there is anything to do."""
         return any(self._is_root(node) for node in self.steps)
 
     def _is_root(self, node: Node) -> bool:
@@ -95,7 +95,7 @@ class Plan:
         return of_source(value, request) if step is None and is_view_of_source(value) else step
 
     def _sorted(self) -> list[Node]:
-        """All nodes, each behind those that it needs."""
+        """All nodes, each after those that it needs."""
 
         def position(node: Node) -> tuple[int, int, bool]:
             value, request = node

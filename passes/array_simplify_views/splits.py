@@ -1,9 +1,9 @@
-"""Where the pieces of a concat can part for good: sums over the concatenated axis.
+"""Places where the pieces of a concat can part for good: sums over the concatenated axis.
 
 A concat is followed through all operations that use it to those that sum over its axis, matmuls and
 reductions. These are split: the product of a concat is the sum of the products of its pieces, and a reduction
 combines the reductions of the pieces. The parts of the operands are then asked for like slices, which ends at
-the pieces themselves, and nobody wants the concat any more.
+the pieces themselves, and the concat is needed no more.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Partition: TypeAlias = tuple[Cut, ...]
 
 @dataclass(frozen=True)
 class Split:
-    """How an operation is split: along `axis` of a reduction's operand (0 for a matmul), into `cuts`."""
+    """A split of an operation: along `axis` of a reduction's operand (0 for a matmul), into `cuts`."""
 
     axis: int
     cuts: Partition
@@ -58,8 +58,8 @@ class _Place:
 
 
 @dataclass
-class _Ways:
-    """Where the pieces go from a place: to other places, and to operations to split."""
+class _Destinations:
+    """Destinations of the pieces from a place: other places, and operations to split."""
 
     places: list[_Place] = field(default_factory=list[_Place])
     splits: list[tuple[Operation, Split]] = field(default_factory=list[tuple[Operation, Split]])
@@ -80,38 +80,40 @@ class Splits:
     ):
         self.ops: dict[Operation, Split] = {}
         self.concats: list[array.ConcatOp] = []
-        self._ways: dict[_Place, _Ways | None] = {}
+        self._destinations: dict[_Place, _Destinations | None] = {}
         starts = {concat: start for concat in concats if (start := _start(concat)) is not None}
         queue = list(starts.values())
         while queue:
             place = queue.pop()
-            if place not in self._ways:
-                ways = self._ways[place] = _ways(place, slices, whole, block)
-                queue.extend(ways.places if ways is not None else ())
+            if place not in self._destinations:
+                destinations = self._destinations[place] = _destinations_of(place, slices, whole, block)
+                queue.extend(destinations.places if destinations is not None else ())
         order = {op: index for index, op in enumerate(block.ops)}
-        self._places = sorted(self._ways, key=lambda place: order[_owner(place)])
+        self._places = sorted(self._destinations, key=lambda place: order[_owner(place)])
         while not self._collect(list(starts.values())):
             pass
-        self.concats = [concat for concat, start in starts.items() if self._ways[start] is not None]
+        self.concats = [concat for concat, start in starts.items() if self._destinations[start] is not None]
 
     def _collect(self, starts: Sequence[_Place]) -> bool:
         """Find what to split; False where some place turned out not to go on."""
         for place in reversed(self._places):
-            ways = self._ways[place]
-            if ways is not None and any(self._ways[following] is None for following in ways.places):
-                self._ways[place] = None
+            destinations = self._destinations[place]
+            if destinations is not None and any(
+                self._destinations[following] is None for following in destinations.places
+            ):
+                self._destinations[place] = None
         self.ops = {}
         reached = set(starts)
         for place in self._places:
-            ways = self._ways[place]
-            if ways is None or place not in reached:
+            destinations = self._destinations[place]
+            if destinations is None or place not in reached:
                 continue
-            reached.update(ways.places)
-            for op, split in ways.splits:
+            reached.update(destinations.places)
+            for op, split in destinations.splits:
                 known = self.ops.get(op)
                 merged = split if known is None else _merged(known, split)
                 if merged is None:
-                    self._ways[place] = None
+                    self._destinations[place] = None
                     return False
                 self.ops[op] = merged
         return True
@@ -131,9 +133,11 @@ def _start(concat: array.ConcatOp) -> _Place | None:
     return _Place(concat.result, axis, tuple(interval(extent, *piece) for piece in pieces))
 
 
-def _ways(place: _Place, slices: set[Operation], whole: set[Operation], block: Block) -> _Ways | None:
-    """Where the pieces go from a place; None where something needs them together."""
-    ways = _Ways()
+def _destinations_of(
+    place: _Place, slices: set[Operation], whole: set[Operation], block: Block
+) -> _Destinations | None:
+    """Return where the pieces go from a place; None if something needs them together."""
+    destinations = _Destinations()
     for use in place.value.uses:
         op = use.operation
         if op.parent is not block or op in whole or (isinstance(op, array.SliceOp) and op not in slices):
@@ -143,14 +147,14 @@ def _ways(place: _Place, slices: set[Operation], whole: set[Operation], block: B
         except Refused:
             return None
         if isinstance(following, Split):
-            ways.splits.append((op, following))
+            destinations.splits.append((op, following))
         else:
-            ways.places.extend(following)
-    return ways
+            destinations.places.extend(following)
+    return destinations
 
 
 def _follow(place: _Place, use: Use) -> Split | list[_Place]:
-    """Where a use takes the pieces, or how it is to be split. Raises Refused where it needs all of them."""
+    """Return where a use takes the pieces, or how it is split. Raises Refused where it needs all of them."""
     axis, cuts, op = place.axis, place.cuts, use.operation
     match op:
         case array.ElementwiseOp() | array.BroadcastOp():
@@ -222,7 +226,7 @@ def _intersection(a: Cut, b: Cut) -> Cut | Empty | None:
 def _through_reshape(op: array.ReshapeOp, axis: int, cuts: Partition) -> _Place:
     source, target = shape_of(op.input), shape_of(op.result)
     inputs, outputs = next(group for group in op.groups if axis in group[0])
-    if len(inputs) > 1:  # merged: the other axes are whole factors before and behind
+    if len(inputs) > 1:  # merged: the other axes are whole factors before and after
         before = [whole(source[i]) for i in inputs if i < axis]
         after = [whole(source[i]) for i in inputs if i > axis]
         merged = tuple(make_cut([*before, *cut, *after]) for cut in cuts)
@@ -265,7 +269,7 @@ def _through_concat(op: array.ConcatOp, index: int, axis: int, cuts: Partition) 
 
 
 def split_step(op: Operation, split: Split, request: Request) -> Step:
-    """How to make a part of the result of an operation that is split."""
+    """Return how to make a part of the result of an operation that is split."""
     if isinstance(op, array.MatmulOp):
         return _split_matmul(op, split, request)
     assert isinstance(op, array.ReduceOp)

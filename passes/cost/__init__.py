@@ -1,1 +1,1 @@
-"""What a block program costs on a machine: its kernels, their time by a model, and the best block sizes."""
+"""Costs of a block program on a machine: its kernels, their time by a model, and the best block sizes."""

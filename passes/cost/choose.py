@@ -40,7 +40,7 @@ def choose_by_model(
 
 
 def choice_text(function: FuncOp, dims: Mapping[str, block.DimAttr], best: Optimum, machine: Machine) -> str:
-    """What was chosen for a function, from how many, and what it costs by the model."""
+    """Return what was chosen for a function, from how many, and what it costs by the model."""
     chosen = ", ".join(
         f"{name} = {'whole' if dims[name].is_whole else size}" for name, size in best.sizes.items()
     )

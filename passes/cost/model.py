@@ -39,7 +39,7 @@ class Extent:
 
     @cached_property
     def blocks(self) -> Number:
-        """How many blocks there are."""
+        """Number of blocks."""
         return np.ceil(self.length / self.size)
 
     def padded(self, lanes: int) -> Number:
@@ -54,7 +54,7 @@ Extents: TypeAlias = Mapping[str, Extent]
 
 @dataclass(frozen=True)
 class KernelCost:
-    """What one call of a kernel does and takes; the fields before `contract_seconds` do not depend on rates.
+    """Work and resources of one call of a kernel; fields before `contract_seconds` do not depend on rates.
 
     `bytes` has what each tier delivers, nearest first, `copied` what goes to tiles in another layout.
     `idle` is how much longer the workers take than if all were busy, as a factor. Seconds of computing and
@@ -212,7 +212,7 @@ class _Kernel:
         return part
 
     def trips(self, loops: Sequence[Loop]) -> Number:
-        """How many times the body of some loops runs."""
+        """Return the number of times that the body of some loops runs."""
         total: Number = 1.0
         for loop in loops:
             total = total * self.extents[loop.dim].blocks
@@ -305,7 +305,7 @@ class _Kernel:
         return tasks, _where(shared, idle * self.machine.sharing, idle)
 
     def short_runs(self) -> Number:
-        """How much slower memory is where what is moved lies in short pieces, one for each row of a block."""
+        """Return the factor by which memory is slower for short pieces, one for each row of a block."""
         slower: Number = 0.0
         every: Number = 0.0
         for move in self.plan.moves:
@@ -328,7 +328,7 @@ class _Kernel:
         return within
 
     def _ragged_rounds(self, workers: int) -> Number:
-        """`idle` where short last blocks go to whoever is ready first; 0 where there are none."""
+        """`idle` where short last blocks go to the worker that is ready first; 0 where there are none."""
         full: Number = 1.0
         total: Number = 1.0
         parts: Number = 1.0

@@ -122,7 +122,7 @@ class KernelPlan:
         return sorted(found, key=lambda loop: self.depth(loop))
 
     def private_arrays(self) -> set[object]:
-        """What the kernel stores and loads again."""
+        """The lists that the kernel stores and loads again."""
         stored = {move.array for move in self.moves if move.stores}
         return stored & {move.array for move in self.moves if not move.stores}
 
@@ -133,7 +133,7 @@ class KernelPlan:
                 yield each.loops
 
     def depth(self, loop: Loop) -> int:
-        """How many loops there are around a loop."""
+        """Return the number of loops around a loop."""
         return next(loops.index(loop) for loops in self.chains() if loop in loops)
 
     def dims(self) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def plan_function(function: FuncOp) -> list[KernelPlan]:
 
 @dataclass(frozen=True)
 class _List:
-    """Where a list lies, and the loops whose iterations have taken an element of it."""
+    """The place of a list, and the loops whose iterations have taken an element of it."""
 
     array: object
     indexed: frozenset[Loop] = frozenset()
@@ -193,7 +193,7 @@ class _Planner:
         self._into_grid()
 
     def _into_grid(self) -> None:
-        """What stands between parallel loops is done in each of their iterations."""
+        """Repeat what stands between parallel loops in each of their iterations."""
         plan = self.plan
 
         def inside(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
@@ -368,7 +368,7 @@ def _hoisted(loops: tuple[Loop, ...], needed: frozenset[Loop]) -> tuple[Loop, ..
 
 
 def _is_read_in_place(op: block.LoadOp) -> bool:
-    """Whether contractions alone read a loaded block, as their right operand."""
+    """True if contractions alone read a loaded block, as their right operand."""
     uses = list(op.result.uses)
     return bool(uses) and all(isinstance(use.operation, block.DotOp) and use.index == 1 for use in uses)
 
@@ -378,7 +378,7 @@ def _width(element_type: str) -> int:
 
 
 def _visible(op: block.MapOp, loops: tuple[Loop, ...]) -> Until | None:
-    """What a causal mask inside a map leaves of it for each of the rows of a loop around it."""
+    """Return what a causal mask inside a map leaves of it for each of the rows of a loop around it."""
     around = {loop.dim for loop in loops}
     for inner in op.body.block.ops:
         if isinstance(inner, block.ElementwiseOp):

@@ -80,7 +80,7 @@ def _converted(op: kernel.SweepOp, tile: SSAValue, value: SSAValue) -> SSAValue 
 
 
 def _comes_after(op: Operation, earlier: Operation) -> bool:
-    """Whether an operation is in the block of another, or in loops in it, and stands behind that one."""
+    """True if an operation is in the block of another, or in loops in it, and stands after that one."""
     scope: Operation | None = op
     while scope is not None and scope.parent is not earlier.parent:
         scope = scope.parent_op()

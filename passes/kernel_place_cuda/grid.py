@@ -46,7 +46,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """How many iterations' blocks have room in shared memory; larger blocks have room for one."""
+    """Number of iterations whose blocks have room in shared memory; larger blocks have room for one."""
 
     stages: int
     largest: int
@@ -134,7 +134,7 @@ def _cross_through_shared(parallel: kernel.ParallelOp, plan: RowPlan) -> None:
 
 
 class _GridOperands(StagedOperands):
-    """What is brought to shared memory."""
+    """Return what is brought to shared memory."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ def _loops_around(op: Operation) -> list[Operation]:
 
 
 def _fetch_early(parallel: kernel.ParallelOp) -> None:
-    """Let what an iteration fetches for itself be under way while it computes with other blocks."""
+    """Let what an iteration fetches for itself be in flight while it computes with other blocks."""
     for loop in list(parallel.walk()):
         if not isinstance(loop, kernel.ForOp):
             continue

@@ -18,7 +18,7 @@ WIDEST_IN_GRID = 1024
 
 
 def grid_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> RowPlan | None:
-    """How warps in a grid can do a kernel, if they can."""
+    """Return a plan by which warps in a grid do a kernel, if there is one."""
     rows = row_plan(parallel, dims, WIDEST_IN_GRID)
     if rows is None:
         return None
@@ -46,7 +46,7 @@ def _computed(parallel: kernel.ParallelOp) -> set[SSAValue]:
 
 
 def _fits_swept(tile: SSAValue, plan: RowPlan) -> bool:
-    """Whether a block can lie in shared memory as a left operand does."""
+    """True if a block can lie in shared memory as a left operand does."""
     type = tile.type
     assert isinstance(type, kernel.TileType)
     loads = [op for op in kernel.writers(tile) if isinstance(op, kernel.LoadOp)]

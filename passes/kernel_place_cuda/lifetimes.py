@@ -1,4 +1,4 @@
-"""When the tiles of a kernel hold something, and places in shared memory where no two of them meet."""
+"""Lifetimes of the tiles of a kernel, and places in shared memory where no two of them meet."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _loops_around(op: Operation) -> list[kernel.ForOp]:
 
 
 def _overwrites(op: Operation, tile: SSAValue) -> bool:
-    """Whether an operation writes to all of a tile, and reads nothing of it."""
+    """True if an operation writes to all of a tile, and reads nothing of it."""
     return tile in kernel.tiles_written(op) and tile not in kernel.tiles_read(op)
 
 

@@ -1,4 +1,4 @@
-"""Loading tiles again behind loops that do not use them, where registers do not hold all that lives on."""
+"""Loading tiles again after loops that do not use them, where registers do not hold all that lives on."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .rows import RowPlan
 
 
 def load_again(plan: RowPlan) -> bool:
-    """Load what comes from inputs once more behind loops that do not touch it; whether there is such a tile.
+    """Load what comes from inputs once more after loops that do not touch it; whether there is such a tile.
 
-    A residual, for one, is read before a layer and added behind it.
+    A residual, for one, is read before a layer and added after it.
     """
     return True in [_split(tile) for tile in plan.held]
 

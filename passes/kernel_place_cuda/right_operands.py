@@ -16,7 +16,7 @@ from ...dialects.kernel import Lanes, Space
 
 
 def is_only_right_operand(tile: SSAValue) -> bool:
-    """Whether contractions read a tile as their right operand, and nothing else reads it."""
+    """True if contractions read a tile as their right operand, and nothing else reads it."""
     readers = kernel.readers(tile)
     return bool(readers) and all(
         isinstance(op, kernel.ContractOp) and op.rhs is tile and op.lhs is not tile for op in readers

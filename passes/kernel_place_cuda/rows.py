@@ -39,7 +39,7 @@ class RowPlan:
 def row_plan(
     parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], widest: int = WIDEST
 ) -> RowPlan | None:
-    """How warps can do a kernel, if they can; with tiles of up to so many columns."""
+    """Return a plan by which warps do a kernel, if there is one; with tiles of up to so many columns."""
     contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
     rows = frozenset(kernel.dims_of(op.accumulator)[0] for op in contractions)
     types = {_operand_type(op) for op in contractions}
@@ -100,7 +100,7 @@ def _fits(op: Operation, plan: RowPlan) -> bool:
 
 
 def _is_float_array(cursor: SSAValue) -> bool:
-    """Whether registers can be filled from an array and stored to it."""
+    """True if registers can be filled from an array and stored to it."""
     assert isinstance(cursor.type, kernel.CursorType)
     return isinstance(cursor.type.element_type, HELD_TYPES) or cursor.type.element_type == i1
 

@@ -29,7 +29,7 @@ def transpose_contractions(parallel: kernel.ParallelOp) -> None:
 
 
 def _stands_on_the_wrong_side(op: kernel.ContractOp) -> bool:
-    """Whether a contraction's right operand has to be the left one: it is computed from rows, or it alone has
+    """True if a contraction's right operand has to be the left one: it is computed from rows, or it alone has
     rows that are contiguous in memory.
     """
     if isinstance(op.rhs.type, kernel.TileType):
@@ -38,7 +38,7 @@ def _stands_on_the_wrong_side(op: kernel.ContractOp) -> bool:
 
 
 def _is_loaded(tile: SSAValue) -> bool:
-    """Whether a tile is nothing but a block of an array."""
+    """True if a tile is nothing but a block of an array."""
     return all(isinstance(writer, kernel.LoadOp) for writer in kernel.writers(tile))
 
 

@@ -28,7 +28,7 @@ def fetch_vectors(parallel: kernel.ParallelOp, spaces: Collection[Space] = (Spac
 
 
 def _is_vector(op: kernel.LoadOp, spaces: Collection[Space]) -> bool:
-    """Whether a load copies a vector whose elements follow each other, and nothing else is copied there."""
+    """True if a load copies a vector whose elements follow each other, and nothing else is copied there."""
     item, tile, cursor = op.source.type, op.target.type, op.source.owner
     assert isinstance(item, kernel.CursorType)
     assert isinstance(tile, kernel.TileType)

@@ -39,18 +39,18 @@ MOST_WARPS = 8
 MOST_REGISTERS = 176
 """Columns of tiles that a warp of 32 rows holds at a time: each is a register of every thread."""
 LARGEST_SHARED = 163 * 1024
-"""What a block of sm_80 may have; used where less would leave a kernel without tensor cores."""
+"""Shared memory that a block of sm_80 may have; used where less would leave a kernel without tensor cores."""
 
 
 class Staging(Enum):
-    """What is brought to shared memory, and how far ahead: from much to little."""
+    """Amounts that are brought to shared memory, and how far ahead: from much to little."""
 
     All = 0
     """Also blocks of operands' type that only fill registers; in loops, all for the next iteration."""
     Operands = 1
-    """What contractions read."""
+    """All that contractions read."""
     InTime = 2
-    """What contractions read, for the iteration at hand."""
+    """All that contractions read, for the current iteration."""
 
 
 def place_by_warps(
@@ -106,7 +106,7 @@ def held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, blo
 
 
 class StagedOperands:
-    """What is brought to shared memory: for contractions, and for tiles in registers."""
+    """Return what is brought to shared memory: for contractions, and for tiles in registers."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class StagedOperands:
                 self.cursors.setdefault(op.source, []).append(op)
 
     def _is_staged(self, op: kernel.LoadOp) -> bool:
-        """Whether a tile in registers is filled from shared memory: blocks of an input as operands are, if
+        """True if a tile in registers is filled from shared memory: blocks of an input as operands are, if
         there is room for those that are more than operands.
         """
         item = op.source.type
@@ -147,7 +147,7 @@ class StagedOperands:
         )
 
     def stages(self, cursor: SSAValue) -> int:
-        """How many iterations' blocks there is room for."""
+        """Return the number of iterations whose blocks there is room for."""
         owner = cursor.owner
         assert isinstance(owner, kernel.CursorOp)
         loop = owner.parent_op()
@@ -222,7 +222,7 @@ class StagedOperands:
 
 
 def _is_only_multiplied(op: kernel.LoadOp) -> bool:
-    """Whether what a load brings is a left operand of contractions, and nothing else."""
+    """True if what a load brings is a left operand of contractions, and nothing else."""
     held = op.target
     return kernel.writers(held) == [op] and all(
         isinstance(user, kernel.ContractOp) and user.lhs is held for user in kernel.readers(held)
@@ -230,14 +230,14 @@ def _is_only_multiplied(op: kernel.LoadOp) -> bool:
 
 
 def _is_alone_in_sweeps(tile: SSAValue) -> bool:
-    """Whether all sweeps over a block go over no other, so that either axis of it may lie along the lanes."""
+    """True if all sweeps over a block go over no other, so that either axis of it may lie along the lanes."""
     sweeps = [use.operation for use in tile.uses if isinstance(use.operation, kernel.SweepOp)]
     blocks = (value for op in sweeps for value in op.operands if value is not tile)
     return all(isinstance(value.type, kernel.TileType) and len(value.type.dims) < 2 for value in blocks)
 
 
 def _writes(loop: kernel.ForOp, array: SSAValue) -> bool:
-    """Whether a loop writes to an array, so that its blocks cannot be fetched ahead."""
+    """True if a loop writes to an array, so that its blocks cannot be fetched ahead."""
     return any(
         isinstance(op, kernel.StoreOp)
         and isinstance(op.target.owner, kernel.CursorOp)
@@ -295,7 +295,7 @@ def _loop_that_fetches(tile: SSAValue) -> kernel.ForOp:
 
 
 def _goes_through_shared(op: kernel.StoreOp) -> bool:
-    """Whether a result has 16-bit elements, whose stores are whole sectors only by way of shared memory."""
+    """True if a result has 16-bit elements, whose stores are whole sectors only by way of shared memory."""
     tile = op.source.type
     item = op.target.type
     assert isinstance(tile, kernel.TileType)

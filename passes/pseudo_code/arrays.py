@@ -33,7 +33,7 @@ Describe = Callable[[SSAValue], str]
 def array_expressions(
     op: Operation, describe: Describe, prefix: str, share: Share, ascii: bool
 ) -> list[Expr]:
-    """What an array operation computes: one expression for each result, or one for all of them.
+    """Return what an array operation computes: one expression for each result, or one for all of them.
 
     `prefix` stands before the names of operations.
     """

@@ -17,7 +17,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class _Node:
-    """What all expressions can say; `text` has parentheses where the surroundings bind tighter."""
+    """The base of all expressions; `text` has parentheses where the surroundings bind tighter."""
 
     @property
     def parts(self) -> tuple[Expr, ...]:

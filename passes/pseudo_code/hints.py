@@ -1,4 +1,4 @@
-"""What to call values: their own names, or names that say how they are made."""
+"""Names of values: their own, or names that say how they are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_JOINED_HINT = 14
 
 
 def hint_of(value: SSAValue, depth: int = 8) -> str | None:
-    """What to call a value: its own name, or how it is made: `x_gamma`, `inv_total`, `rstd2`."""
+    """Return a name for a value: its own, or one that says how it is made: `x_gamma`, `inv_total`."""
     if value.name_hint is not None:
         return value.name_hint
     if depth == 0:

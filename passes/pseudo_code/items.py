@@ -55,7 +55,7 @@ class ItemWriter:
 
     @property
     def statements(self) -> list[Statement]:
-        """What is written so far, in the innermost loop."""
+        """The text so far of the innermost loop."""
         return self._statements[-1]
 
     def described(self, value: SSAValue) -> str:
@@ -77,7 +77,7 @@ class ItemWriter:
         self._assign(name, expr)
 
     def _is_part(self, op: Operation, expr: Expr) -> bool:
-        """Whether an item is written where it is used, without a name."""
+        """True if an item is written where it is used, without a name."""
         (result,) = op.results
         use = result.get_user_of_unique_use()
         if use is None or use.parent is not op.parent or not use.name.startswith("block."):
@@ -160,7 +160,7 @@ class ItemWriter:
     # Names, places and lines
 
     def _place(self, value: SSAValue) -> Place:
-        """Where a list or an item in global memory lies; a new list where that is not known yet."""
+        """Return where a list or an item in global memory lies; a new list where that is not known yet."""
         if value not in self.places:
             hint = self.names.undotted(hint_of(value), self._loops)
             self.places[value] = Place(Root(self.names.list(hint), list_axes(value.type)))
@@ -172,7 +172,7 @@ class ItemWriter:
         return name
 
     def _hint(self, op: Operation) -> str | None:
-        """What to call an operation's item; one that is loaded is called like its array if it has no name."""
+        """Return the name of an operation's item; a loaded one is called like its array if it has no name."""
         (result,) = op.results
         if isinstance(op, block.LoadOp):
             root = self.places[op.source].root.name

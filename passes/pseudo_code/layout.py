@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Loop:
-    """`forall m in M, l in L:` with what it repeats; the note stands behind."""
+    """`forall m in M, l in L:` with what it repeats; the note stands at the end."""
 
     keyword: str
     ranges: tuple[str, ...]

@@ -44,7 +44,7 @@ class _Accumulator(NamedTuple):
 
 @dataclass
 class _Wanted:
-    """What a map does with a value that its body yields."""
+    """The use that a map makes of a value that its body yields."""
 
     accumulate: list[_Accumulator] = field(default_factory=list[_Accumulator])
     names: list[str] = field(default_factory=list[str])
@@ -54,7 +54,7 @@ class _Wanted:
 
     @property
     def comes_last(self) -> bool:
-        """Whether it is accumulated at the end of the body: what is relative, and the maximum."""
+        """True if it is accumulated at the end of the body: what is relative, and the maximum."""
         return self.is_exponent or any(accumulator.pivot is not None for accumulator in self.accumulate)
 
 
@@ -229,7 +229,7 @@ class NestWriter(ItemWriter):
 
     @staticmethod
     def _ends_in(want: _Wanted, value: SSAValue) -> bool:
-        """Whether a value is accumulated and nothing else."""
+        """True if a value is accumulated and nothing else."""
         return len(want.accumulate) == 1 and value.has_one_use()
 
     def _deliver(self, value: SSAValue, want: _Wanted) -> None:

@@ -14,7 +14,7 @@ _FAMOUS = ((sqrt(2 / pi), "√(2/π)"), (log(2), "ln 2"), (1 / log(2), "log₂e"
 _ASCII = {"√(2/π)": "sqrt(2/pi)", "ln 2": "ln(2)", "log₂e": "log2(e)", "π": "pi", "e": "e"}
 
 EXACT = 1e-13
-"""How far a number in double precision may be from what it is called, relatively."""
+"""Largest relative distance of a number in double precision from the constant that it is called."""
 LARGEST_EXTENT = 4096
 """`1/n` and `√n` are recognised up to here."""
 
@@ -27,7 +27,7 @@ def rational(value: float, type: Attribute) -> Fraction | None:
     half_unit = 2.0 ** (frexp(value)[1] - bits - 1)
 
     def stands_for(candidate: Fraction | float) -> bool:
-        """Whether a number is rounded to the constant."""
+        """True if a number is rounded to the constant."""
         return abs(float(candidate) - value) <= half_unit
 
     reciprocal = Fraction(1, round(1 / value)) if 2 <= abs(1 / value) <= LARGEST_EXTENT else Fraction(0)
@@ -90,7 +90,7 @@ def _irrational(value: Fraction, ascii: bool) -> tuple[str, str] | None:
 
 
 def _is_quotient(value: Fraction) -> bool:
-    """Whether a factor reads best as a quotient of small integers: 1/8 and 2/3, but not 0.3 and 1e-6."""
+    """True if a factor reads best as a quotient of small integers: 1/8 and 2/3, but not 0.3 and 1e-6."""
     p, q = value.numerator, value.denominator
     if q == 1 or p > 9 or q > 1 << 24:
         return False

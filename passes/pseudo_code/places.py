@@ -1,4 +1,4 @@
-"""Where items lie in global memory: `v[n, l]`, an array or a list and an index for each of its axes."""
+"""Places of items in global memory: `v[n, l]`, an array or a list and an index for each of its axes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Place:
         return replace(self, indices={**self.indices, dim: index})
 
     def transposes(self, item: Attribute) -> bool:
-        """Whether the rows of an item run along a later axis than its columns."""
+        """True if the rows of an item run along a later axis than its columns."""
         order = [dim for axis in self.root.axes for dim in axis]
         if not isinstance(item, block.BlockType) or not {*item.dims} <= {*order}:
             return False
@@ -44,7 +44,7 @@ class Place:
 
     @property
     def axes_with_index(self) -> tuple[str, ...]:
-        """What is written for each dim, in order."""
+        """The index that is written for each dim, in order."""
         return tuple(self.indices.get(dim, dim) for axis in self.root.axes for dim in axis)
 
     def __str__(self) -> str:

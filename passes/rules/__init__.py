@@ -5,6 +5,7 @@ A new rule is a new file. `law.py` says what it must hold, `table.py` puts the l
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from pkgutil import iter_modules
 
 from xdsl.pattern_rewriter import RewritePattern
@@ -15,27 +16,20 @@ NO_RULES = frozenset({"constant_prologue", "law", "table", "user_rule"})
 """Modules beside the rules: what rules are made of, and the law that `block-fuse` alone applies."""
 
 
-def _law(name: str) -> RuleFactory:
-    def make() -> RewritePattern:
-        from .table import Rule
-
-        return Rule(name)
-
-    return make
+def _built_in(name: str) -> RuleFactory:
+    """Return a factory that imports the laws of a rule when it is called."""
+    return lambda: import_module(f"{__name__}.table").Rule(name)
 
 
-ALL_RULES: dict[str, RuleFactory] = {
-    name: _law(name)
-    for name in (
-        module.name.replace("_", "-")
-        for module in iter_modules(__path__)
-        if not module.ispkg and module.name not in NO_RULES
-    )
-}
-"""Every known rule; a factory takes no argument and imports its rule's module when called."""
-
-LAW_NAMES = tuple(ALL_RULES)
+LAW_NAMES = tuple(
+    module.name.replace("_", "-")
+    for module in iter_modules(__path__)
+    if not module.ispkg and module.name not in NO_RULES
+)
 """The rules of this folder."""
+
+ALL_RULES: dict[str, RuleFactory] = {name: _built_in(name) for name in LAW_NAMES}
+"""Every known rule; a factory takes no argument and imports its rule's module when called."""
 
 
 def register_rule(name: str, factory: RuleFactory) -> RuleFactory:

@@ -1,4 +1,4 @@
-"""What depends on declared constants alone is computed once, in a prologue of its own."""
+"""Values that depend on declared constants alone are computed once, in a prologue of their own."""
 
 from __future__ import annotations
 

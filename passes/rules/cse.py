@@ -1,4 +1,4 @@
-"""What is computed twice is computed once: operators, whole maps, single results of maps over one list."""
+"""Repeated values are computed once: operators, whole maps, single results of maps over one list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Repeated:
 
     pairs: tuple[tuple[SSAValue, SSAValue], ...]
     visible: bool
-    """Whether the first values are visible where the second ones are defined."""
+    """True if the first values are visible where the second ones are defined."""
 
 
 class Cse(Law[FuncOp | block.MapOp, _Repeated]):

@@ -56,7 +56,7 @@ class _ScaledList:
         ]
 
     def has_other_uses(self) -> bool:
-        """Whether the list is used other than as an argument of a map."""
+        """True if the list is used other than as an argument of a map."""
         return any(not _maps(use) for use in self.list.uses)
 
 

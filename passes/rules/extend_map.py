@@ -133,7 +133,7 @@ class ExtendMap(Extension[Extending]):
         results = add_results(site.consumer, [(copies[value], Kind.Any) for value in leaving], rewriter)
         new = results[0].owner
         assert isinstance(new, block.MapOp)
-        # Whoever uses them must come behind the consumer now, with all that depends on it.
+        # Their users must come after the consumer now, with all that depends on it.
         facts, moved = self.facts, dict[Operation, None]()
         now = Extending(site.producer, new, site.cone, new)
         limit = facts.position(new)

@@ -31,7 +31,7 @@ class FuseConsecutiveMaps(Law[block.MapOp, Neighbours]):
     law = "A map over the list that another map over the same dim stacks does its work in the same iteration."
     before = "y = map M { yield store(f(x)) }; z = map M (y) { g(load(y)) }"
     after = "y, z = map M { yield store(f(x)), g(f(x)) }"
-    traffic = "one load an iteration less; one store less where nobody else reads y"
+    traffic = "one load an iteration less; one store less where nothing else reads y"
     side_conditions = {
         "same-dim": "both maps run over one dim, so that the second reads what the first stacks",
         "once": "both maps are a once-only prologue, or neither is",

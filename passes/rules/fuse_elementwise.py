@@ -45,7 +45,7 @@ class FuseElementwise(Law[Consumer, _Pair]):
     after = "z = elementwise (x, c) { exp(x) * c }"
     traffic = "none; one pass over the block less"
     side_conditions = {
-        "single-use": "nobody else reads the item",
+        "single-use": "no other operator reads the item",
         "same-axes": "both make items with the same axes (a statistic is not computed for each element)",
         "same-place": "both stand in the same body",
         "scalars": "both have a scalar form: coefficients with block counts or widths have none",

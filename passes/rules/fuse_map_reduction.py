@@ -29,7 +29,7 @@ class FuseMapReduction(Law[block.ReduceOp, _Reduction]):
     law = "A list that a map stacks is reduced while it is made."
     before = "y = map K -> (stack) { yield store(v) }; s = reduce sum y"
     after = "s = map K -> (sum) { yield v }"
-    traffic = "one load an iteration less; one store less where nobody else reads y"
+    traffic = "one load an iteration less; one store less where nothing else reads y"
     side_conditions = {"stacked": "the list is a stacked result of the map"}
     structural = True
 

@@ -51,7 +51,7 @@ class HoistInvariant(Law[Invariant, _Inside]):
     traffic = "a load that leaves a loop is done once"
     side_conditions = {
         "invariant": "all operands are defined outside the map",
-        "index": "the operator does not ask for the index, or the block at hand, of the map's dim",
+        "index": "the operator does not ask for the index, or the current block, of the map's dim",
     }
 
     def sites(self, op: Invariant) -> Iterator[_Inside]:

@@ -1,4 +1,4 @@
-"""What is the same in every iteration leaves a summed result of a map, inside every level of a nest."""
+"""Invariant operands leave a summed result of a map, inside every level of a nest."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
 def _sums(
     site: Summed, values: list[SSAValue], rewriter: PatternRewriter
 ) -> tuple[list[SSAValue], SSAValue, Placer]:
-    """Yield each of `values` as a sum of its own; the sums, the old result and a place behind the map."""
+    """Yield each of `values` as a sum of its own; the sums, the old result and a place after the map."""
     results = add_results(site.map, [(value, Kind.Sum) for value in values], rewriter)
     new = results[0].owner
     assert isinstance(new, block.MapOp)
@@ -215,7 +215,7 @@ class SumOfLinear(_OutOfSum[block.LinearOp]):
     before = "sum { linear x + width(K) * c }"
     after = "linear (sum { x }) + extent(K) * c"
     side_conditions = {
-        "steady": "the coefficient of a term that changes does not contain the width of the block at hand",
+        "steady": "the coefficient of a term that changes does not contain the width of the current block",
         "powers": "the coefficient of an invariant term contains that width at most once",
     }
 

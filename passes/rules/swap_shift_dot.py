@@ -1,6 +1,6 @@
 """Shifts travel down: past contractions, row sums, sums, masks and constant factors.
 
-They leave products with row sums behind.
+Products with row sums remain.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ class _MaskedShift:
 
 
 class MaskOfShift(_SwapShiftDot[block.ElementwiseOp, _MaskedShift]):
-    """What a mask sets to −inf, a finite shift leaves there."""
+    """A finite shift leaves at −inf what a mask sets to −inf."""
 
     variant = "mask"
     law = "A mask by −inf and a row shift change places."

@@ -1,1 +1,1 @@
-"""What `block-stabilize` is made of."""
+"""The parts of `block-stabilize`."""

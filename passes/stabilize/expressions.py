@@ -113,7 +113,7 @@ class Expression:
 
 
 def expression_of(item: SSAValue) -> Expression | None:
-    """How the innermost map over a block's columns computes it; None if it is no expression of blocks."""
+    """Return the expression of the innermost map over a block's columns; None if it has none."""
     if not isinstance(item.type, block.BlockType):
         return None
     map_ = next((m for m in _maps_around(_home(item)) if m.dim_name == item.type.cols.data), None)
@@ -149,7 +149,7 @@ class _Finder:
 
 
 def _is_pointwise(op: Operation) -> bool:
-    """Whether the operator would give the same result in any place, and has no exponent to carry."""
+    """True if the operator would give the same result in any place, and has no exponent to carry."""
     if isinstance(op, block.ElementwiseOp):
         given = {dim for value in op.inputs for dim in dims_of(value)}
         if not given.issuperset(dims_of(op.result)):

@@ -52,7 +52,7 @@ def factors(value: SSAValue) -> tuple[tuple[SSAValue, int], ...]:
 
 
 def _is_exact(type: Attribute) -> bool:
-    """Whether numbers of a type have as many bits as f32."""
+    """True if numbers of a type have as many bits as f32."""
     if not isinstance(type, block.ItemType) or type.dims:
         return False
     return is_float(type.element_type) and significand_bits(type.element_type) >= 24

@@ -12,19 +12,19 @@ from ..items import body_ops, mask_of, through_cast, unary
 
 
 def is_exp(op: Operation) -> bool:
-    """Whether an operation is the exponential of an item, to the base e or 2."""
+    """True if an operation is the exponential of an item, to the base e or 2."""
     if not isinstance(op, block.ElementwiseOp):
         return False
     return unary(op.result, math.ExpOp) is not None or is_exp2(op)
 
 
 def is_exp2(op: block.ElementwiseOp) -> bool:
-    """Whether an operation is 2 to the power of an item."""
+    """True if an operation is 2 to the power of an item."""
     return unary(op.result, math.Exp2Op) is not None
 
 
 def is_log(op: Operation) -> bool:
-    """Whether an operation is the logarithm of an item."""
+    """True if an operation is the logarithm of an item."""
     return isinstance(op, block.ElementwiseOp) and unary(op.result, math.LogOp) is not None
 
 
@@ -71,7 +71,7 @@ def _is_maximum_of(top: SSAValue, item: SSAValue) -> bool:
 
 
 def _same(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two items are one, or parts of one array at the same indices."""
+    """True if two items are one, or parts of one array at the same indices."""
     a, b = through_cast(a), through_cast(b)
     source = loaded_from(a)
     return a is b or (source is not None and source == loaded_from(b))
@@ -107,7 +107,7 @@ def _array_of(place: SSAValue) -> tuple[SSAValue, Attribute] | None:
 
 
 def _copied_from(place: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
-    """Where the elements of a list were loaded from, if all that was done to them was a change of type."""
+    """Return where the elements of a list were loaded from, if nothing but their type was changed since."""
     while isinstance(place.owner, block.MapOp):
         map_ = place.owner
         index = list(map_.results).index(place)  # pyright: ignore[reportArgumentType]
@@ -120,7 +120,7 @@ def _copied_from(place: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
 
 
 def is_bounded(value: SSAValue) -> bool:
-    """Whether an item is known to be at most 0: what is shifted by its own maximum, masked or not."""
+    """True if an item is known to be at most 0: what is shifted by its own maximum, masked or not."""
     owner = through_cast(value).owner
     if isinstance(owner, block.ElementwiseOp):
         mask = mask_of(owner)
@@ -130,7 +130,7 @@ def is_bounded(value: SSAValue) -> bool:
 
 
 def _carries(user: Operation, value: SSAValue) -> bool:
-    """Whether an operator on a pair gives a pair (or a plain value, the exponents having cancelled)."""
+    """True if an operator on a pair gives a pair (or a plain value, the exponents having cancelled)."""
     match user:
         case block.RowSumOp() | block.RowScaleOp() | block.MulOp() | block.MonomialOp():
             return True
@@ -152,7 +152,7 @@ def _carries(user: Operation, value: SSAValue) -> bool:
 
 
 def wants_pair(op: block.ElementwiseOp) -> bool:
-    """Whether an exponential is to be carried as a pair: somebody sums, contracts or scales it.
+    """True if an exponential is to be carried as a pair: some operation sums, contracts or scales it.
 
     An exponential inside a sigmoid, say, feeds an addition of a constant and saturates as it should.
     """
@@ -169,19 +169,19 @@ def wants_pair(op: block.ElementwiseOp) -> bool:
 
 
 def has_work(function: FuncOp) -> bool:
-    """Whether a block program has exponentials to be carried as pairs."""
+    """True if a block program has exponentials to be carried as pairs."""
     return any(
         isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op) for op in function.walk()
     )
 
 
 def has_own_maxima(function: FuncOp) -> bool:
-    """Whether something is shifted by its own maximum, which is to be guarded against rows of -inf."""
+    """True if something is shifted by its own maximum, which is to be guarded against rows of -inf."""
     return any(own_maximum(op) is not None for op in function.walk())
 
 
 def is_summed(value: SSAValue) -> bool:
-    """Whether a vector is data, whose elements are summed, rather than a statistic of rows."""
+    """True if a vector is data, whose elements are summed, rather than a statistic of rows."""
     return any(
         isinstance(use.operation, block.RowSumOp)
         or (isinstance(use.operation, block.LinearOp | block.MulOp) and is_summed(use.operation.results[0]))
@@ -190,7 +190,7 @@ def is_summed(value: SSAValue) -> bool:
 
 
 def escapes(value: SSAValue) -> bool:
-    """Whether an item in global memory, or a list of such, ends up in an array or anywhere but in maps."""
+    """True if an item in global memory, or a list of such, ends up in an array or anywhere but in maps."""
     for use in value.uses:
         user = use.operation
         match user:

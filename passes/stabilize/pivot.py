@@ -3,7 +3,7 @@
 The sums of x and of x² cancel where the mean of a row is large against its deviation. Where a program would
 not change if a vector were added to all columns of x, x is shifted by minus the mean of its first block: one
 more load a row, and the statistics become those of numbers of the size of the deviation. Where x is computed
-beside its sums, as behind a residual, its first block is computed once more: a load for each list.
+beside its sums, as after a residual, its first block is computed once more: a load for each list.
 
 Shifting costs accuracy where it is not needed (in 16-bit inputs, centred rows), so that it is gated: only
 where the mean is more than 4 times the mean absolute deviation of the first block. That is never more than
@@ -27,7 +27,7 @@ from .shift_invariance import is_shift_invariant
 from .values import Writer
 
 GATE = 4.0
-"""How many times the mean absolute deviation the mean must be before a pivot pays."""
+"""Ratio of the mean to the mean absolute deviation from which on a pivot pays."""
 
 LARGE = 1e16
 """A mean whose square is on its way to overflow; it pays to take it out in any case."""
@@ -39,10 +39,10 @@ class Candidate:
 
     scope: Block
     expression: Expression
-    """What is loaded from lists for it, and done to that: nothing, a change of type, a sum with others."""
+    """The items that are loaded from lists for it, and what is done to them: a cast, a sum, or nothing."""
     places: tuple[tuple[SSAValue, ...], ...]
-    """Where it could be shifted, each time in all maps of the scope: first the item itself, then what it is
-    but for added vectors.
+    """Values at which it could be shifted, each time in all maps of the scope: first the item itself, then
+    what it is but for added vectors.
     """
 
 
@@ -77,7 +77,7 @@ def insert_pivots(function: FuncOp) -> int:
     """Give a pivot to each item whose program does not change under a row shift; says how many."""
     count = 0
     done: set[SSAValue] = set()
-    # One pivot changes the expressions of others, which are looked up anew.
+    # One pivot changes the expressions of others, which are looked up again.
     while (candidate := _next(function, done)) is not None:
         done.update(candidate.places[0])
         for items in candidate.places:

@@ -58,7 +58,7 @@ class Polynomial:
         return result
 
     def has(self, atom: Atom) -> bool:
-        """Whether an atom occurs."""
+        """True if an atom occurs."""
         return any(own == atom for monomial in self.terms for own, _ in monomial)
 
     def key(self) -> Hashable:

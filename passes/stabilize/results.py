@@ -1,4 +1,4 @@
-"""What the translated body of a map yields: plain results, and significands with their exponents."""
+"""Results of the translated body of a map: plain results, and significands with their exponents."""
 
 from __future__ import annotations
 

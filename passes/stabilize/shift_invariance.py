@@ -1,4 +1,4 @@
-"""Whether results stay the same when a vector is added to every column of some blocks."""
+"""Shift invariance: results that stay the same when a vector is added to every column of some blocks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ShiftTest:
         self._makers: dict[int, SSAValue | Operation] = {}
 
     def passes(self) -> bool:
-        """Whether nothing that leaves the scope depends on the shift."""
+        """True if nothing that leaves the scope depends on the shift."""
         try:
             self._body(self.scope)
             last = self.scope.last_op
@@ -245,7 +245,7 @@ class ShiftTest:
         return summed
 
     def _parted(self, monomial: Monomial, op: block.MapOp) -> tuple[Monomial, Monomial]:
-        """What is the same in every iteration of a map, the shift among it, and what changes."""
+        """Return what is the same in every iteration of a map, the shift among it, and what changes."""
         changing = [self._changes(atom, op) for atom, _ in monomial]
         outside = tuple(pair for pair, inside in zip(monomial, changing, strict=True) if not inside)
         inside = tuple(pair for pair, inside in zip(monomial, changing, strict=True) if inside)
@@ -294,7 +294,7 @@ def _column(atom: Atom) -> Atom:
 
 
 def _is_scalar(atom: Atom) -> bool:
-    """Whether an atom is one number, the same for all rows and columns."""
+    """True if an atom is one number, the same for all rows and columns."""
     if not isinstance(atom, tuple):
         return False
     tag = cast("tuple[Hashable, ...]", atom)[0]
@@ -334,7 +334,7 @@ def _terms(value: Combination) -> Iterator[tuple[Basis, Monomial, Fraction]]:
 
 
 def _plain(monomial: Monomial) -> Monomial:
-    """A monomial that goes into a name, where nobody would find the shift again."""
+    """A monomial that goes into a name, where the shift would not be found again."""
     if any(atom == SHIFT for atom, _ in monomial):
         raise TooComplex
     return monomial
@@ -355,7 +355,7 @@ def _coefficient(coefficient: CoefficientAttr) -> Polynomial:
 
 
 def is_shift_invariant(scope: Block, shifted: Collection[SSAValue]) -> bool:
-    """Whether a vector could be added to every column of some blocks without changing what a body stores or
+    """True if a vector could be added to every column of some blocks without changing what a body stores or
     yields; the same vector to all of them, in all iterations of the maps of the body that make them. Where
     one of them is stored, it is stored without the vector.
 

@@ -1,4 +1,4 @@
-"""Writes a block program anew, with exponentials carried as pairs of significand and exponent."""
+"""Writes a block program again, with exponentials carried as pairs of significand and exponent."""
 
 from __future__ import annotations
 
@@ -412,7 +412,7 @@ class Translator:
 
 
 def _divides_by_sum(op: Operation) -> bool:
-    """Whether an operator divides by what is positive in exact arithmetic: a sum of exponentials.
+    """True if an operator divides by what is positive in exact arithmetic: a sum of exponentials.
 
     It is 0 where all of them are masked, and the quotient is then meant to be 0.
     """

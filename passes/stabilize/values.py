@@ -27,7 +27,7 @@ class Pair:
     """significand · exp(Σ kᵢ·eᵢ), with an exponent eᵢ for each row; items, or lists of items, in either tier.
 
     Without exponents, it is an exponential that is bounded already, or a sum of such: 0 where everything is
-    masked. An exponent may have another type than the significand; whoever computes with it widens it to f32.
+    masked. An exponent may have another type than the significand; computations with it widen it to f32.
     """
 
     significand: SSAValue
@@ -90,7 +90,7 @@ Scalars = Callable[[ScalarBuilder, list[SSAValue]], SSAValue]
 
 
 def _is_moderate(to: ScalarBuilder, value: SSAValue) -> SSAValue:
-    """Whether a number is far from overflow: below 1e9 in f32, below 1e17 in f64.
+    """True if a number is far from overflow: below 1e9 in f32, below 1e17 in f64.
 
     A test for what is infinite, so that over the fields of the exact check it always holds.
     """

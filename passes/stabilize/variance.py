@@ -123,7 +123,7 @@ def _with_asked_extent(form: block.LinearOp) -> Iterator[Variance]:
 
 
 def _product(value: SSAValue, known: dict[SSAValue, Product]) -> Product:
-    """What a vector or number is the product of; notes the same of all factors."""
+    """Return the factors of a vector or number; notes the same of all factors."""
     source = through_cast(value)
     product: dict[object, int] = {}
     if (power := power_of_extent(source)) is not None:
@@ -161,7 +161,7 @@ def _root(value: SSAValue) -> SSAValue | None:
 
 
 def _statistic(value: SSAValue) -> Statistic | None:
-    """What a vector is a sum of: over the columns of a block, or of all blocks of a list."""
+    """Return the terms that a vector sums: over the columns of a block, or of all blocks of a list."""
     value = through_cast(value)
     dim: str | None = None
     while isinstance(map_ := value.owner, block.MapOp):

@@ -11,12 +11,15 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.rules import exp_of_shift, leave_sum, swap_scale_dot, swap_shift_dot
+from bb.passes.rules.law import AnyLaw, Placer
+from bb.passes.rules.shared.dot_operands import DotOperand
 from bb.passes.rules.shared.items import linear
 from bb.runtime.differences import difference
 from bb.runtime.verify_each import VerifyEach, block_sizes, verified
 from bb.tools.bb_opt import main
 from example_programs import load
 from xdsl.dialects.func import FuncOp
+from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.utils.exceptions import DiagnosticException
 
 TO_BLOCKS = "array-decompose,array-to-block"
@@ -117,7 +120,11 @@ def _term_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _scale_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swap_scale_dot, "_rescaled", lambda place, scale, item: item)
+    def rewrite(law: AnyLaw, op: block.DotOp, site: block.RowScaleOp, rewriter: PatternRewriter) -> None:
+        dot = DotOperand(op, True).contract(Placer(rewriter, op), site.block)
+        rewriter.replace(op, (), (dot,))
+
+    monkeypatch.setattr(swap_scale_dot.DotOfLeftScale, "rewrite", rewrite)
 
 
 def _trips_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

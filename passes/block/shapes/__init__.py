@@ -32,7 +32,7 @@ class BlockShapesPass(ModulePass):
 
     A size that a program declares stays, unless it is named. Dims of extent `?` are cut into blocks as well.
     `target=NAME` takes, of all legal sizes, those at which the program as it stands costs least on a machine,
-    by the model of `block-cost`: it belongs behind `block-fuse`. `report=true` shows them, as comments, and
+    by the model of `block-cost`: it belongs after `block-fuse`. `report=true` shows them, as comments, and
     how many were considered. `device=gpu` chooses sizes for the tiles of a GPU's thread blocks.
     """
 

@@ -99,11 +99,11 @@ def even_columns(extent: int) -> int:
 def even_rows(extent: int) -> int:
     """The block size for so many rows: `ROWS`, or what leaves workers idle for less of the time by 5 %.
 
-    Workers take block after block: the last, shorter ones are taken by whoever is ready first.
+    Workers take block after block: the last, shorter ones are taken by the worker that is ready first.
     """
 
     def idle(size: int) -> float:
-        """How much longer the longest worker takes than if all took as long, for the teams on average."""
+        """Return how much longer the slowest worker takes than with equal shares, averaged over the teams."""
         vectors = [-(-min(size, extent - start) // VECTOR) for start in range(0, extent, size)]
         total = 0.0
         for team in TEAMS:

@@ -43,7 +43,7 @@ ROW_PART = 1024
 
 @dataclass(frozen=True)
 class GpuTile:
-    """How large the tiles of results are: rows, and columns of a block; columns up to `whole` are not cut."""
+    """The size of the tiles of results: rows, and columns of a block; columns up to `whole` are not cut."""
 
     rows: int = ROWS
     columns: int = WHOLE

@@ -1,1 +1,1 @@
-"""What several laws need: views of contractions, maps and nests, edits of maps, small operators."""
+"""Helpers that several laws share: views of contractions, maps and nests, edits of maps, small operators."""

@@ -64,7 +64,7 @@ class Extending:
 
 
 def is_within(op: Operation | None, scopes: tuple[Operation, ...], but: Operation | None = None) -> bool:
-    """Whether an operation is one of `scopes` (other than `but`), or stands inside one."""
+    """True if an operation is one of `scopes` (other than `but`), or stands inside one."""
     if op is but and but is not None:
         return False
     while op is not None:

@@ -25,7 +25,7 @@ class Extension(Law[block.MapOp, SiteT], Generic[SiteT]):
     phase = Phase.EXTENSION
     topic = Topic.EXTENSIONS
     repeats: ClassVar[str]
-    """What is computed more often afterwards."""
+    """The work that is done more often afterwards."""
 
     def has_contractions(self, site: SiteT) -> bool:
         """True if contractions are among what is repeated; extensions without are tried first."""

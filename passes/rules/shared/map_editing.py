@@ -13,7 +13,7 @@ from ....dialects.block import Kind
 
 
 def after(op: Operation) -> Operation:
-    """The operation behind one; every block ends in a terminator."""
+    """Return the operation after one; every block ends in a terminator."""
     assert op.next_op is not None
     return op.next_op
 
@@ -86,7 +86,7 @@ def merge_maps(
     """One map that does what `first` and then `second` do, in each iteration.
 
     What `second` reads of `first` it reads in the same iteration. The new map takes the place of `first`;
-    `between`, which `second` needs and which stands behind `first`, is moved in front.
+    `between`, which `second` needs and which stands after `first`, is moved in front.
     """
     for op in between:
         op.detach()
@@ -115,7 +115,7 @@ def merge_maps(
         *first.pivots_among(kept),
         *(None if pivot is None else pivot + len(kept) for pivot in second.result_pivots),
     ]
-    # Not left to the inlining, of which nobody would hear: what is known about nested maps changes.
+    # Not left to the inlining, which notifies no listener: what is known about nested maps changes.
     for argument, value in zip(second.body.block.args, arguments, strict=True):
         rewriter.replace_all_uses_with(argument, value)
     values = [*(first_yield.arguments[index] for index in kept), *second_yield.arguments]
