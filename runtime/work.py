@@ -1,4 +1,4 @@
-"""Work that a program must do at least on given arrays: flops of contractions, and bytes to touch."""
+"""Minimal work of a program on given arrays: flops of contractions, and bytes that it must touch."""
 
 from __future__ import annotations
 

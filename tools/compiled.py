@@ -105,7 +105,7 @@ def _option(name: str) -> str:
 
 
 def cuda_options(options: argparse.Namespace) -> CudaOptions:
-    """Return the options of kernels for a GPU. Raises InputError."""
+    """Return the options for compiling and running kernels for a GPU. Raises InputError."""
     return CudaOptions(
         arch=options.arch,
         tier=options.tier or TIERS[0],
@@ -141,9 +141,8 @@ def source_text(program: ModuleOp, options: argparse.Namespace) -> str:
 
 
 def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """Return tables of what the kernels take of a GPU, and of what they move.
-
-    Raises CudaCompilerError, and what the passes raise.
+    """Return tables of the kernels' resources and traffic. Raises CudaCompilerError, and what the
+    passes raise.
     """
     library = _lowered(program, options)
     assert isinstance(library, CudaLibrary)  # `check_options` refuses targets without CUDA kernels
@@ -154,7 +153,7 @@ def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
 
 
 def _traffic_of(library: CudaLibrary) -> str:
-    """Return what the kernels read and write, and its differences from what the block program does."""
+    """Return the kernels' traffic as text, with the differences from the block program."""
     moves = moves_of_module(library.module)
     text = table_text(moves)
     of_kernel = {each.name: each for each in moves}
@@ -172,13 +171,13 @@ def _traffic_of(library: CudaLibrary) -> str:
 
 
 def _choice(program: ModuleOp, name: str, options: argparse.Namespace) -> Choice | None:
-    """Return the choice for a function, measured or by the model; None for the default."""
+    """Return the choice for a function, from measurements or the model; None for the default."""
     request = Request(name, options.choose, options.tune, not options.no_cache)
     return choice_for(program, request)
 
 
 def _for_extents(program: ModuleOp, arrays: Mapping[str, Sequence[Array]]) -> ModuleOp:
-    """Return the program, meant for the extents of its functions' arrays; itself, if it knows them."""
+    """Return the program with ranges for the extents of the given arrays; itself, if none is unknown."""
     found = {name: extents_of(program, name, own) for name, own in arrays.items()}
     if not any(found.values()):
         return program
@@ -234,7 +233,7 @@ class Compiled:
         }
 
     def chosen(self, name: str) -> list[str]:
-        """Return lines on what was chosen for a function in place of the default, and its measured times."""
+        """Return lines on the choice made in place of the default, and on its measured gain."""
         choice = self.choices.get(name)
         if choice is None:
             return []
@@ -248,7 +247,7 @@ class Compiled:
 
     @property
     def where(self) -> str:
-        """The place where the functions run, for people."""
+        """Name of the device that runs the functions, for people."""
         return self.target.place(self.threads, self.cuda)
 
     def run(self, name: str, arrays: Sequence[Array]) -> list[Array]:
@@ -256,7 +255,7 @@ class Compiled:
         return self.executables[name].run_on_host_arrays(arrays, threads=self.threads)
 
     def profile(self, name: str, arrays: Sequence[Array]) -> Profile | None:
-        """Measure where the time of a function's calls goes; None where it has no kernels."""
+        """Return the profile of a function's calls; None if it has no kernels."""
         executable = self.executables[name]
         if not any(isinstance(op, kernel.LaunchOp) for op in executable.function.body.block.ops):
             return None
