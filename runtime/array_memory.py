@@ -1,4 +1,4 @@
-"""Where the arrays of a call lie: what the steps of a compiled program do with memory, beside kernels."""
+"""Memory of a call's arrays: what the steps of a compiled program do with it, beside kernels."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ class ArrayMemory(Protocol):
     """The memory that the arrays of a program lie in. Labels name arrays in sentences."""
 
     def session(self, values: Iterable[object]) -> AbstractContextManager[object]:
-        """What a call with these arrays runs in."""
+        """Return the context that a call with these arrays runs in."""
         ...
 
     def from_host(self, array: Array) -> Any:
-        """A numpy array as an argument."""
+        """Return a numpy array as an argument."""
         ...
 
     def as_host(self, array: Any) -> Array:
-        """A result as a numpy array."""
+        """Return a result as a numpy array."""
         ...
 
     def input(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
-        """The view of an argument. Raises InputError."""
+        """Return the view of an argument. Raises InputError."""
         ...
 
     def constant(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
-        """The view of an argument that is the same in every call, or of a copy of it where kernels can read
-        it. Raises InputError.
+        """Return the view of an argument that is the same in every call, or of a copy that kernels can read.
+
+        Raises InputError.
         """
         ...
 
@@ -49,25 +50,25 @@ class ArrayMemory(Protocol):
         ...
 
     def output(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
-        """The view of an array that takes a result. Raises InputError."""
+        """Return the view of an array that takes a result. Raises InputError."""
         ...
 
     def new(self, label: str, shape: Sequence[int], tensor: TensorType[Attribute]) -> ArrayView:
-        """A new array, in the layout of a tensor's type. Raises InputError where it is too large."""
+        """Return a new array, in the layout of a tensor's type. Raises InputError where it is too large."""
         ...
 
     def evaluate(
         self, op: Operation, operands: Sequence[ArrayView], callbacks: Mapping[str, Callback], copy: bool
     ) -> list[ArrayView]:
-        """The results of an operation on whole arrays; without `copy` they may be views of operands."""
+        """Return the results of an operation on whole arrays; without `copy`, views of operands if it can."""
         ...
 
     def result(self, view: ArrayView) -> Any:
-        """What the caller gets for an array."""
+        """Return what the caller gets for an array."""
         ...
 
     def copied(self, view: ArrayView) -> Any:
-        """What the caller gets for a copy of an array."""
+        """Return what the caller gets for a copy of an array."""
         ...
 
     def assign(self, target: ArrayView, source: ArrayView) -> None:
@@ -94,7 +95,7 @@ class HostMemory:
         return input_view(value, label, dtype, shape)
 
     def synchronize(self) -> None:
-        """Nothing to wait for: launches return when they are done."""
+        """Do nothing: launches return when they are done."""
 
     def output(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         return output_view(value, label, dtype, shape)

@@ -19,6 +19,7 @@ from .inputs import arguments_of
 from .interpreter import InputError
 from .launch_plan import Extents, Launch, Plan, plan_of
 from .library import Library
+from .profiler import Profiler
 from .scalar_semantics import Array, numpy_dtype
 from .target import Target
 from .threads import thread_count
@@ -129,6 +130,11 @@ class BoundFunction:
     def use_cache(self) -> bool:
         """True if what is compiled is kept in the user's cache."""
         return self.function.library.options.use_cache
+
+    @property
+    def profiler(self) -> Profiler | None:
+        """Reader of the timers in the kernels, if they were built with any."""
+        return self.function.library.profiler
 
     def in_order(self, arrays: tuple[object, ...], named: Mapping[str, object]) -> tuple[object, ...]:
         """Return arguments in order, given by position or by name. Raises InputError."""

@@ -21,7 +21,7 @@ from .scalar_semantics import BFLOAT16, Array, numpy_dtype
 
 
 def is_torch_on_gpu(value: object) -> bool:
-    """Whether something is a torch tensor on a GPU; torch is not imported for it."""
+    """True if something is a torch tensor on a GPU; torch is not imported for it."""
     return type(value).__module__.partition(".")[0] == "torch" and bool(getattr(value, "is_cuda", False))
 
 
@@ -32,7 +32,7 @@ class CudaMemory:
         self._cupy: Any = cupy_module()
 
     def session(self, values: Iterable[object]) -> AbstractContextManager[object]:
-        """What a call runs in: the stream of the library that its arrays come from."""
+        """Return the context of a call: the stream of the library that its arrays come from."""
         if not any(is_torch_on_gpu(value) for value in values):
             return nullcontext()
         import torch  # the caller has imported it  # pyright: ignore[reportMissingImports]
@@ -128,11 +128,11 @@ class CudaMemory:
         ]
 
     def to_host(self, view: ArrayView) -> Array:
-        """A copy in the CPU's memory."""
+        """Return a copy in the CPU's memory."""
         return cast(Array, self._cupy.asnumpy(self.array(view))).view(view.dtype)
 
     def array(self, view: ArrayView) -> Any:
-        """A CuPy array on the memory of a view; of bfloat16, its bits."""
+        """Return a CuPy array on the memory of a view; of bfloat16, its bits."""
         low, high = view.byte_range
         device = int(self._cupy.cuda.Device().id)
         memory = self._cupy.cuda.UnownedMemory(low, high - low, view.owner, device)

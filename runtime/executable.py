@@ -123,9 +123,7 @@ class Executable:
         Raises what calls raise, HostCompilerError, and InputError for a program that has no kernels.
         """
         given = self._unbound.in_order(arrays, named)
-        timed = self.instrumented
-        profiler = timed.library.profiler
-        return profile_of(self._unbound, timed._unbound, profiler, given, thread_count(threads), runs)
+        return profile_of(self._unbound, self.instrumented._unbound, given, thread_count(threads), runs)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self._text, self._options, self._callbacks)
@@ -207,9 +205,8 @@ class Prepared:
         """Measure as `Executable.profile` does, for the arguments that are not bound."""
         given = self._function.in_order(arrays, named)
         count = thread_count(threads)
-        timed = self.executable.instrumented
-        function = self._function.moved_to(timed.compiled, count)
-        return profile_of(self._function, function, timed.library.profiler, given, count, runs)
+        instrumented = self._function.moved_to(self.executable.instrumented.compiled, count)
+        return profile_of(self._function, instrumented, given, count, runs)
 
 
 def _restore(text: str, options: CompileOptions, callbacks: dict[str, Callback]) -> Executable:

@@ -1,4 +1,4 @@
-"""What a compiled program does when it is called: launches of kernels, and what stays on whole arrays."""
+"""Plan of a compiled program's calls: launches of kernels, and what stays on whole arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Axes = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class ArrayUse:
-    """How a kernel sees an array: the dims of each axis, and those that count blocks, not elements."""
+    """Use of an array by a kernel: the dims of each axis, and those that count blocks, not elements."""
 
     axes: Axes
     block_counts: frozenset[str]
@@ -38,7 +38,7 @@ class Launch:
     results: tuple[Axes, ...]
     """The dims of the axes of each result."""
     memory: ScratchMemory
-    """What the kernel takes for itself."""
+    """Memory that the kernel takes for itself."""
 
     @property
     def name(self) -> str:
@@ -53,11 +53,11 @@ class Plan:
     steps: tuple[Launch | Operation, ...]
     results: tuple[SSAValue, ...]
     last_uses: Mapping[int, tuple[SSAValue, ...]] = field(default_factory=dict[int, "tuple[SSAValue, ...]"])
-    """The values that nobody needs after a step, by the step's number."""
+    """The values that no step needs after a step, by its number."""
 
 
 def plan_of(module: ModuleOp, function: FuncOp) -> Plan:
-    """The plan of a function that `block-to-kernel` wrote. Raises OpError for what no CPU can run."""
+    """Return the plan of a function that `block-to-kernel` wrote. Raises OpError for what no CPU can run."""
     kernels = {op.sym_name.data: op for op in kernel.kernels_of(module)}
     steps: list[Launch | Operation] = []
     results: tuple[SSAValue, ...] = ()
@@ -138,7 +138,7 @@ class Extents:
                 )
 
     def of(self, launch: Launch) -> list[int]:
-        """The extents of a kernel's dims, in order. Raises InputError for one that no array gives."""
+        """Return the extents of a kernel's dims, in order. Raises InputError for one that no array gives."""
         extents: list[int] = []
         for name, dim in launch.dims.items():
             extent = dim.static_extent if dim.static_extent is not None else self._known.get(name)
@@ -148,7 +148,7 @@ class Extents:
         return extents
 
     def shape(self, launch: Launch, number: int, lengths: Sequence[int]) -> list[int]:
-        """The shape of a result of a kernel, by its number, from the extents of the kernel's dims."""
+        """Return the shape of a result of a kernel, by its number, from the extents of the kernel's dims."""
         use = launch.uses[len(launch.op.inputs) + number]
         extents = dict(zip(launch.dims, lengths, strict=True))
         shape: list[int] = []

@@ -30,7 +30,7 @@ from .profile_report import Profile
 from .profiler import BYTES, ENTRIES, FIRST, FLOPS, OTHER, TICKS, WAITING, Profiler, TimedLaunch
 from .scalar_semantics import Array
 from .timing import interleaved
-from .work import Work, work_of
+from .work import work_of
 
 _ALONE = Lock()
 """Two profiles at once would count for each other, where they are of the same program."""
@@ -54,6 +54,11 @@ class Build(Protocol):
         """True if what is compiled is kept in the user's cache."""
         ...
 
+    @property
+    def profiler(self) -> Profiler | None:
+        """Reader of the timers in the kernels, if they were built with any."""
+        ...
+
     def inputs(self, arrays: tuple[object, ...]) -> list[Array]:
         """Return all arguments of a call as numpy arrays, bound ones too."""
         ...
@@ -64,35 +69,49 @@ class Build(Protocol):
 
 
 def profile_of(
-    plain: Build,
-    instrumented: Build,
-    profiler: Profiler | None,
-    arrays: tuple[object, ...],
-    threads: int,
-    runs: int | None = None,
+    plain: Build, instrumented: Build, arrays: tuple[object, ...], threads: int, runs: int | None = None
 ) -> Profile:
-    """Measure calls of a function with some arrays, by two builds of it; `profiler` reads the timers of one.
+    """Measure calls of a function with some arrays, by two builds of it that take turns.
 
-    Raises InputError where there are no kernels, and what calls raise.
+    Each is called at least `runs` times, by default as often as `bb-run --bench` does. Raises InputError
+    where there are no kernels, and what calls raise.
     """
-    function = plain.plan.function
-    name = function.sym_name.data
-    launches = [step for step in plain.plan.steps if isinstance(step, Launch)]
+    name = plain.plan.function.sym_name.data
+    launches = {step.name: step for step in plain.plan.steps if isinstance(step, Launch)}
+    profiler = instrumented.profiler
     if profiler is None or not launches:
         raise InputError(f"'{name}' has no kernels to profile: all of it stays on whole arrays")
     results = plain.run(arrays, None, threads)
     # New ones, for what a call gives may be read-only.
     outputs = [np.empty_like(each) for each in (results if isinstance(results, tuple) else (results,))]
-    return profile_calls(
-        name,
+    work = work_of(plain.program, name, plain.inputs(arrays), outputs)
+    limits = machine_limits(threads, plain.use_cache)
+    times = _timed(
         lambda: plain.run(arrays, outputs, threads),
         lambda: instrumented.run(arrays, outputs, threads),
         profiler,
-        launches,
-        work_of(plain.program, name, plain.inputs(arrays), outputs),
-        machine_limits(threads, plain.use_cache),
-        threads,
         runs,
+    )
+    middle = middle_of(times.instrumented)
+    kernels = tuple(
+        _kernel_time(
+            [run.launches[number] for run in middle],
+            launches[first.kernel],
+            profiler.statements,
+            limits,
+            times.ticks_per_second,
+        )
+        for number, first in enumerate(middle[0].launches)
+    )
+    return Profile(
+        name,
+        threads,
+        len(times.instrumented),
+        statistics.fmean(run.seconds for run in middle),
+        statistics.median(times.plain),
+        kernels,
+        work,
+        limits,
     )
 
 
@@ -104,22 +123,19 @@ class Run:
     launches: list[TimedLaunch]
 
 
-def profile_calls(
-    function: str,
-    plain: Callable[[], object],
-    instrumented: Callable[[], object],
-    profiler: Profiler,
-    launches: Sequence[Launch],
-    work: Work,
-    limits: MachineLimits,
-    threads: int,
-    runs: int | None = None,
-) -> Profile:
-    """Measure two functions that do the same call, with the usual kernels and with instrumented ones.
+@dataclass(frozen=True)
+class _Times:
+    """The seconds of calls of the usual build, and the calls of the instrumented one."""
 
-    `launches` are those that the program may do, by the names of their kernels. Each function is called at
-    least `runs` times, by default as often as `bb-run --bench` does.
-    """
+    plain: list[float]
+    instrumented: list[Run]
+    ticks_per_second: float
+
+
+def _timed(
+    plain: Callable[[], object], instrumented: Callable[[], object], profiler: Profiler, runs: int | None
+) -> _Times:
+    """Run two functions in turns, with the usual kernels and with instrumented ones."""
     taken: list[Run] = []
 
     def recorded() -> None:
@@ -133,28 +149,7 @@ def profile_calls(
         plain_seconds, own = interleaved([plain, recorded], runs)
         rate = profiler.ticks_per_second
         profiler.forget()
-    middle = middle_of(taken[-len(own) :])
-    by_name = {launch.name: launch for launch in launches}
-    kernels = tuple(
-        _kernel_time(
-            [run.launches[number] for run in middle],
-            by_name[first.kernel],
-            profiler.statements,
-            limits,
-            rate,
-        )
-        for number, first in enumerate(middle[0].launches)
-    )
-    return Profile(
-        function,
-        threads,
-        len(own),
-        statistics.fmean(run.seconds for run in middle),
-        statistics.median(plain_seconds),
-        kernels,
-        work,
-        limits,
-    )
+    return _Times(list(plain_seconds), taken[-len(own) :], rate)
 
 
 def middle_of(runs: Sequence[Run]) -> list[Run]:

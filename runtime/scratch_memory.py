@@ -17,7 +17,7 @@ _ALWAYS = 2**24
 
 
 class ScratchMemory:
-    """What one kernel takes for its tiles and private lists."""
+    """Memory that one kernel takes for its tiles and private lists."""
 
     def __init__(self, function: kernel.FuncOp):
         self._name = function.sym_name.data

@@ -247,7 +247,7 @@ class Compiled:
 
     @property
     def where(self) -> str:
-        """The place where the functions run, for people."""
+        """Name of the device that runs the functions, for people."""
         return self.target.place(self.threads, self.cuda)
 
     def run(self, name: str, arrays: Sequence[Array]) -> list[Array]:
