@@ -11,7 +11,7 @@ from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
 from bb.dialects.kernel.effects import KernelOp, NoTileEffects, with_effects
 from bb.lowering.programs import parse
-from bb.runtime.executable import compile_program
+from bb.runtime.api import compile_program
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import f32
 from xdsl.dialects.test import TestOp as UnknownOp
