@@ -24,7 +24,7 @@ from .masks import Bounds, whole_block_masks
 from .placed import offset_of
 from .scalars import number, value_type
 from .scope import Scope
-from .sweep_body import claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
+from .sweep_body import NEUTRAL, claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
 
 _LANE = {
     Output.Sum: "{total} + {value}",
@@ -33,7 +33,6 @@ _LANE = {
 }
 _QUAD = {Output.Sum: "sum_across_quad", Output.Max: "max_across_quad", Output.Min: "min_across_quad"}
 _UNITED = {Output.Sum: "plus", Output.Max: "larger", Output.Min: "smaller"}
-_NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,6 @@ class Area:
     rows: Rows
     cols: Columns
     bounds: Bounds
-
-    @property
-    def column(self) -> str:
-        """Expression of the column of the current element in the block's tile."""
-        return "c.col()" if self.cols.first == "0" else f"{self.cols.first} + c.col()"
 
 
 def _area(op: kernel.SweepOp, scope: Scope) -> Area:
@@ -195,7 +189,7 @@ class _SweepText:
         plan, rows, width = self.plan, self.plan.area.rows.count, self.plan.area.cols.count
         before = self._vectors()
         for index, total in plan.totals.items():
-            neutral = number(_NEUTRAL[self.op.output_kinds[index]], Float32Type())
+            neutral = number(NEUTRAL[self.op.output_kinds[index]], Float32Type())
             before += [f"bb::row_vec<{rows}> {total};", f"bb::fill({total}, {neutral});"]
         loop = f"bb::sweep_rows<{rows}>" if len(self.op.dims) == 1 else f"bb::sweep<{rows}, {width}>"
         lines = [f"{loop}([&](bb::cell c) {{", *(f"  {line}" for line in self._body()), "});"]
@@ -272,7 +266,7 @@ class _SweepText:
         plan, held = self.plan, self.scope.held
         lines: list[str] = []
         if plan.is_cut:
-            inside = f"{plan.area.column} < {self.scope.width(self.op.dims[1])}"
+            inside = f"{plan.area.cols.column} < {self.scope.width(self.op.dims[1])}"
             unless_whole = "" if plan.always_cut else "!edge.value || "
             lines.append(f"const bool inside = {unless_whole}{inside};")
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
@@ -298,7 +292,7 @@ class _SweepText:
                 lines.append(f"{held[output].name}[c] = {value};")
             else:
                 if plan.is_cut:
-                    value = f"(inside ? {value} : {number(_NEUTRAL[kind], Float32Type())})"
+                    value = f"(inside ? {value} : {number(NEUTRAL[kind], Float32Type())})"
                 total = f"{plan.totals[index]}[c]"
                 lines.append(f"{total} = {_LANE[kind].format(total=total, value=value)};")
         return lines
@@ -309,4 +303,4 @@ class _SweepText:
 
     def _quantity(self, op: kernel.QuantityOp) -> str:
         rows = f"{self.plan.area.rows.first} + c.row()"
-        return sweep_quantity(self.op, op, self.scope.dims, (rows, self.plan.area.column))
+        return sweep_quantity(self.op, op, self.scope.dims, (rows, self.plan.area.cols.column))

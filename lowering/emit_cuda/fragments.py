@@ -185,7 +185,8 @@ def _cell(held: Held, window: Window) -> tuple[str, str]:
     row = f"{held.rows.first} + c.row()"
     if len(held.type.dims) == 1:
         return window.element(f"({row})"), f"{row} < {window.widths[0]}"
-    col = held.column
+    assert held.cols is not None
+    col = held.cols.column
     element = window.element(f"({row})", f"({col})" if "+" in col else col)
     return element, f"{row} < {window.widths[0]} && {col} < {window.widths[1]}"
 

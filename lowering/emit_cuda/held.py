@@ -35,6 +35,11 @@ class Columns:
     first: str
     in_block: int
 
+    @property
+    def column(self) -> str:
+        """Expression of the column of the current element, `c`, in the block's tile."""
+        return "c.col()" if self.first == "0" else f"{self.first} + c.col()"
+
     def lines(self, dims: Mapping[str, Dim]) -> list[str]:
         """The line that declares the first one, where warps share out the columns."""
         if self.count == self.in_block:
@@ -75,11 +80,6 @@ class Held:
     def col0(self) -> str:
         """The first of them."""
         return "0" if self.cols is None else self.cols.first
-
-    @property
-    def column(self) -> str:
-        """Expression of the column of the current element, `c`, in the block's tile."""
-        return "c.col()" if self.col0 == "0" else f"{self.col0} + c.col()"
 
     def lines(self, dims: Mapping[str, Dim]) -> list[str]:
         """The line that declares it."""

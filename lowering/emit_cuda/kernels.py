@@ -132,16 +132,14 @@ def _positions(plan: KernelPlan) -> list[str]:
     names = plan.launch.grid
     if not names:
         return ["(void)task;"]
-    loops = [inner for inner in plan.parallel.walk() if isinstance(inner, kernel.ForOp)]
-    longest_last = {inner.until_dim for inner in loops}
     lines: list[str] = []
     rest = "task"
     for position, name in reversed(list(enumerate(names))):
         dim = plan.scope.dims[name]
         number = rest if position == 0 else f"{rest} % {dim.trips}"
-        if name in longest_last:
+        if name in plan.longest_last:
             number = f"{dim.trips} - 1 - {number}"
-        comment = "  // the longest first" if name in longest_last else ""
+        comment = "  // the longest first" if name in plan.longest_last else ""
         lines.append(f"const int {dim.number} = {number};{comment}")
         rest = f"{rest} / {dim.trips}" if rest == "task" else f"({rest}) / {dim.trips}"
         lines += dim.position()

@@ -8,7 +8,7 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from ...dialects import block, kernel
+from ...dialects import block
 from ..source_text import mangle
 from .geometry import Dim, Size, Window
 from .layouts import Layout
@@ -128,8 +128,9 @@ class KernelPlan:
     """One parallel loop of a kernel, planned."""
 
     name: str
-    parallel: kernel.ParallelOp
     launch: CudaKernel
+    longest_last: frozenset[str]
+    """Dims whose last blocks take longest: they go first, so that no block of threads is left alone."""
     resident: int
     """Blocks that a multiprocessor should have at least: ptxas gives threads registers by it."""
     parameters: tuple[str, ...]

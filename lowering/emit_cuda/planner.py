@@ -77,8 +77,12 @@ def plan_kernel(
     )
     return KernelPlan(
         name=function.sym_name.data,
-        parallel=parallel,
         launch=launch,
+        longest_last=frozenset(
+            op.until_dim
+            for op in parallel.walk()
+            if isinstance(op, kernel.ForOp) and op.until_dim is not None
+        ),
         resident=_resident(parallel, launch),
         parameters=arguments.parameters,
         scope=body.scope,

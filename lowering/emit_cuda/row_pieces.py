@@ -16,8 +16,8 @@ from ...dialects.scalar import is_float
 from ..emit.names import Names
 from .geometry import Window
 from .scalars import element_bytes, number, storage_type, value_type
-from .scope import RowGroup, Scope
-from .sweep_body import claim_arguments, claim_results, computed, sweep_quantity
+from .scope import Scope
+from .sweep_body import NEUTRAL, claim_arguments, claim_results, computed, sweep_outputs, sweep_quantity
 
 _REDUCED = {
     Output.Sum: "{total} + {value}",
@@ -29,7 +29,6 @@ _FUNCTIONS = {
     Output.Max: "[](float a, float b) { return bb::max_nan(a, b); }",
     Output.Min: "[](float a, float b) { return bb::min_nan(a, b); }",
 }
-_NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
 def fill(op: kernel.FillOp, scope: Scope) -> list[str]:
@@ -136,22 +135,14 @@ def sweep(plan: Sweep, scope: Scope) -> list[str]:
             body.append(f"{own}{'[s]' if along else ''} = {value};")
             continue
         total = plan.totals[index]
-        before.append(f"float {total} = {number(_NEUTRAL[kind], Float32Type())};")
+        before.append(f"float {total} = {number(NEUTRAL[kind], Float32Type())};")
         step = f"{total} = {_REDUCED[kind].format(total=total, value=value)};"
         body.append(f"if (Row::col(s) < {group.length}) {step}" if group.is_cut else step)
         reduced = f"bb::reduce_group<{group.group}>({total}, (float*)bb_shared, {_FUNCTIONS[kind]})"
         after.append(f"{own} = {reduced};")
     inner = [f"  {line}" for line in body]
     loop = ["Row::sweep([&](bb::slot s) {", *inner, "});"] if along else ["{", *inner, "}"]
-    return [_comment(op, group), *before, *loop, *after]
-
-
-def _comment(op: kernel.SweepOp, group: RowGroup) -> str:
-    outputs = ", ".join(
-        f"{'' if kind is Output.Each else f'{kind} '}{group.names[value]}"
-        for kind, value in zip(op.output_kinds, op.outputs, strict=True)
-    )
-    return f"// {outputs}"
+    return [f"// {sweep_outputs(op, group.names.__getitem__)}", *before, *loop, *after]
 
 
 def _quantity(sweep: kernel.SweepOp, op: kernel.QuantityOp, scope: Scope) -> str:

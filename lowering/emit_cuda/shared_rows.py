@@ -20,7 +20,7 @@ from ...dialects.scalar import is_float
 from ..emit.names import Names
 from .scalars import number, storage_type, value_type
 from .scope import Scope
-from .sweep_body import claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
+from .sweep_body import NEUTRAL, claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
 from .tiles import SwizzledTile
 
 _REDUCED = {
@@ -29,7 +29,6 @@ _REDUCED = {
     Output.Min: "bb::min_nan({total}, {value})",
 }
 _UNITED = {Output.Sum: "bb::plus()", Output.Max: "bb::larger()", Output.Min: "bb::smaller()"}
-_NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +110,7 @@ class _SweepText:
         mine = f"bb::row_threads<THREADS, {self._block.rows}>"
         before = self._row_values()
         for index, total in totals.items():
-            neutral = number(_NEUTRAL[op.output_kinds[index]], Float32Type())
+            neutral = number(NEUTRAL[op.output_kinds[index]], Float32Type())
             before.append(f"float {total} = {neutral};")
         return [
             sweep_comment(op, self._name),
@@ -247,7 +246,7 @@ class _SweepText:
                 lines.append(f"{chunk}.at[e] = {f'inside ? {value} : 0.0f' if is_cut else value};")
             else:
                 if is_cut:
-                    value = f"(inside ? {value} : {number(_NEUTRAL[kind], Float32Type())})"
+                    value = f"(inside ? {value} : {number(NEUTRAL[kind], Float32Type())})"
                 total = self.plan.totals[index]
                 lines.append(f"{total} = {_REDUCED[kind].format(total=total, value=value)};")
         return lines

@@ -17,9 +17,8 @@ from ..source_text import comment_text
 from .geometry import Window
 from .scalars import number, storage_type, value_type
 from .scope import Scope
-from .sweep_body import claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
+from .sweep_body import NEUTRAL, claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
 
-_NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 _REDUCED = {
     Output.Sum: "{total} + {value}",
     Output.Max: "bb::scalar::max_nan({value}, {total})",
@@ -302,7 +301,7 @@ class _SweepText:
     def _neutral(self, index: int) -> str:
         element = kernel.element_type_of(self.op.outputs[index])
         if is_float(element):
-            return number(_NEUTRAL[self.op.output_kinds[index]], element)
+            return number(NEUTRAL[self.op.output_kinds[index]], element)
         if self.op.output_kinds[index] is Output.Sum:
             return "0"
         raise OpError(self.op, "takes the largest or smallest of integers, which has no form on a GPU")

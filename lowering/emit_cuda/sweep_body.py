@@ -14,6 +14,9 @@ from ..emit.names import Names
 from .geometry import Dim
 from .scalars import expression, value_type
 
+NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
+"""The number that a reduction starts from."""
+
 Values = Mapping[SSAValue, str]
 """Names of arguments and results of a sweep's body."""
 
@@ -90,12 +93,17 @@ def _computing(op: kernel.SweepOp) -> list[Operation]:
     ]
 
 
-def sweep_comment(op: kernel.SweepOp, name: Callable[[SSAValue], str]) -> str:
-    """The comment above a sweep: its outputs, and the tiles that it reads."""
-    outputs = ", ".join(
+def sweep_outputs(op: kernel.SweepOp, name: Callable[[SSAValue], str]) -> str:
+    """The outputs of a sweep, each with its reduction, for a comment."""
+    return ", ".join(
         f"{'' if kind is Output.Each else f'{kind} '}{name(value)}"
         for kind, value in zip(op.output_kinds, op.outputs, strict=True)
     )
+
+
+def sweep_comment(op: kernel.SweepOp, name: Callable[[SSAValue], str]) -> str:
+    """The comment above a sweep: its outputs, and the tiles that it reads."""
+    outputs = sweep_outputs(op, name)
     inputs = ", ".join(dict.fromkeys(name(value) for value in op.inputs))
     return f"// {outputs} of {inputs}" if inputs else f"// {outputs}"
 
