@@ -1,4 +1,4 @@
-"""docs/performance.md: what two committed runs say, in words and as tables."""
+"""docs/targets/performance.md: what two committed runs say, in words and as tables."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TIE = 0.05
 """Ratios that are nearer to 1 than this are called a tie: the machine is not quieter."""
 
 INTRODUCTION = """
-Every row is a program of [examples](../examples) or [bench/programs](../bench/programs) at fixed extents,
-compiled by the pipeline `cpu` and called with its weights bound by `prepare`. Its rivals are the libraries
-of the extra `bench`, each in the fastest of the ways to write the row that we know. All are checked against
-numpy in float64 before they are timed, and take turns. What that means exactly is in
-[bench/README.md](../bench/README.md).
+Every row is a program of [examples](../../examples) or [bench/programs](../../bench/programs) at fixed
+extents, compiled by the pipeline `cpu` and called with its weights bound by `prepare`. Its rivals are the
+libraries of the extra `bench`, each in the fastest of the ways to write the row that we know. All are checked
+against numpy in float64 before they are timed, and take turns. What that means exactly is in
+[bench/README.md](../../bench/README.md).
 """
 
 READING = """
@@ -71,7 +71,7 @@ def text(folder: Path = RESULTS) -> str:
     ]
     blocks.append(_everything(runs[0]))
     if (folder / PICTURE).exists():
-        blocks.append(f"![Times relative to ours, a mark for each contender](../bench/results/{PICTURE})")
+        blocks.append(f"![Times relative to ours, a mark for each contender](../../bench/results/{PICTURE})")
     blocks += _left_out(runs[0])
     blocks += ["## Measuring again", paragraph(REPRODUCING), "```text\n" + COMMANDS.strip() + "\n```"]
     return page(*blocks)

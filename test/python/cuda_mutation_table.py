@@ -1,4 +1,4 @@
-"""Run all planted bugs and write their table into docs/cuda-checker.md.
+"""Run all planted bugs and write their table into docs/targets/cuda-checker.md.
 
 To be run as `python test/python/cuda_mutation_table.py`; takes some two minutes.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuda_mutations import MUTATIONS, SEEDS, Mutation, in_check_mode, in_fast_mode
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cuda-checker.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "targets" / "cuda-checker.md"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 
 

@@ -1,4 +1,4 @@
-"""docs/flash-attention.md: how the laws turn attention into Flash Attention, from the trace of a real run."""
+"""docs/concepts/flash-attention.md: attention becomes Flash Attention, as a real run traces it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PASSES = f"{TO_BLOCKS},block-fuse"
 INTRODUCTION = f"""
 Nothing in `block-fuse` knows what attention is, or a softmax. This page is written by a run of `bb-opt
 examples/{EXAMPLE}.mlir -p {PASSES} --explain --pseudo-code`: the laws that fired, in their order, and the
-program after each group of steps. Every law is in [the table of rules](rules.md).
+program after each group of steps. Every law is in [the table of rules](../reference/rules.md).
 """
 
 START = """

@@ -1,4 +1,4 @@
-"""docs/fusion-results.md: what fusion does to each example, in kernels, bytes and operations."""
+"""docs/concepts/fusion-results.md: what fusion does to each example, in kernels, bytes and operations."""
 
 from __future__ import annotations
 

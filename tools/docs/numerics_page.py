@@ -1,4 +1,4 @@
-"""docs/numerics.md: what is promised about floating point, and the errors found at hard inputs."""
+"""docs/concepts/numerics.md: what is promised about floating point, and the errors found at hard inputs."""
 
 from __future__ import annotations
 

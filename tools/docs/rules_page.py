@@ -1,4 +1,4 @@
-"""docs/rules.md: every law of fusion, from the metadata that the trace and `bb-opt --list-rules` print."""
+"""docs/reference/rules.md: every law of fusion, from the metadata that the trace prints."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _overview(laws: Iterable[type[AnyLaw]]) -> str:
 def _rule(name: str, laws: list[type[AnyLaw]]) -> Iterable[str]:
     yield f"## {name}"
     files = list(dict.fromkeys(law.__module__.rpartition(".")[2] for law in laws))
-    links = ", ".join(f"[passes/rules/{file}.py](../passes/rules/{file}.py)" for file in files)
+    links = ", ".join(f"[passes/rules/{file}.py](../../passes/rules/{file}.py)" for file in files)
     summaries = [_summary(law) for law in laws]
     yield paragraph(" ".join([*dict.fromkeys(summaries if len(laws) > 1 else ()), f"In {links}."]))
     for law in laws:
