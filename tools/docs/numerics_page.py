@@ -46,28 +46,29 @@ CARRIED = (
     "combine their results (a test does so, in random order).",
     "**Statistics.** The exponential of a row statistic, such as exp(-max), is 1 with the statistic as its "
     "exponent.",
-    "**Logarithms.** The logarithm of a pair stays a sum of two terms until it is subtracted from a value. The "
-    "exponent is then subtracted first. With logits near 1e4, the rounded sum would cost a log-softmax four "
-    "digits.",
+    "**Logarithms.** The logarithm of a pair stays a sum of two terms until it is subtracted from a value. "
+    "The exponent is then subtracted first. With logits near 1e4, the rounded sum would cost a log-softmax "
+    "four digits.",
     "**Values.** Where an exponential is needed as a value (as a result, or as an operand of any other "
     "operation), the pass computes s · exp(t), and 0 where s is 0.",
     "**Guards.** An exponential that is shifted by its own maximum is bounded. The pass only guards it "
     "against rows that hold nothing but -inf, and guards what divides by a sum of exponentials against a "
-    "sum of 0. It leaves the exponential in a sigmoid, SiLU or GELU alone, because it saturates as it should.",
-    "**Other bases.** Powers of 2 (`math.exp2`) are pairs as well. The rounding error in the product of their "
-    "exponents with ln 2 is added back to the significands. The pass leaves `math.expm1` alone, because no "
-    "law takes a shift out of it.",
-    "**Pivots.** Sums of x and of x² over one list get a pivot, the mean of the row's first block, wherever "
-    "the pass can prove that a pivot changes nothing. That is so for a LayerNorm, alone or before a product, "
-    "and for any variance written by hand, also with means that are products with a rounded 1/K. It is not so "
-    "for an RMSNorm. The map that sums x may also compute it, element by element from blocks that it loads, "
-    "as in a LayerNorm after a residual, with or without a bias. A pivot costs one more load of a block for "
-    "each row, and for each list that x is computed from. The pivot is 0 where the mean is less than 4 times "
-    "the mean absolute deviation of that block. (This deviation is at most the standard deviation. Every row "
-    "whose mean² is above 16 times its variance is therefore shifted. The test takes no squares, which would "
-    "overflow at 1e20 and vanish at 1e-30.)",
-    "**Variances.** A variance computed as mean(x²) - mean(x)² is 0 where rounding makes it negative. It is "
-    "infinite, not NaN, where the squares overflow.",
+    "sum of 0. It leaves the exponential in a sigmoid, SiLU or GELU alone, because it saturates as it "
+    "should.",
+    "**Other bases.** Powers of 2 (`math.exp2`) are pairs as well. The rounding error in the product of "
+    "their exponents with ln 2 is added back to the significands. The pass leaves `math.expm1` alone, "
+    "because no law takes a shift out of it.",
+    "**Pivots.** Sums of x and of x² over one list get a pivot, the mean of the row's first block, "
+    "wherever the pass can prove that a pivot changes nothing. That is so for a LayerNorm, alone or before "
+    "a product, and for any variance written by hand, also with means that are products with a rounded "
+    "1/K. It is not so for an RMSNorm. The map that sums x may also compute it, element by element from "
+    "blocks that it loads, as in a LayerNorm after a residual, with or without a bias. A pivot costs one "
+    "more load of a block for each row, and for each list that x is computed from. The pivot is 0 where "
+    "the mean is less than 4 times the mean absolute deviation of that block. (This deviation is at most "
+    "the standard deviation. Every row whose mean² is above 16 times its variance is therefore shifted. "
+    "The test takes no squares, which would overflow at 1e20 and vanish at 1e-30.)",
+    "**Variances.** A variance computed as mean(x²) - mean(x)² is 0 where rounding makes it negative. It "
+    "is infinite, not NaN, where the squares overflow.",
 )
 
 PROMISES = (
@@ -75,36 +76,37 @@ PROMISES = (
     "log-softmax differ from float64 by at most 2e-6 (f32) or 1e-2 (bf16) of the largest element of their "
     "row, in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
     "**LayerNorm**, alone or before a product, is as accurate as a two-pass LayerNorm in f32, and far more "
-    "accurate where means are large. Its error is at most 4 times that of two passes (or 1e-6, where that is "
-    "more), at means of 1e6 deviations and at scales from 1e-30 to 1e18. Constant rows give 0 exactly. Beyond "
-    "1e19 squares overflow f32, here as in two passes; results are then 0, not NaN. After a residual, wherever "
-    "it gets a pivot, its error is within that bound at means of up to 1e6 deviations.",
+    "accurate where means are large. Its error is at most 4 times that of two passes (or 1e-6, where that "
+    "is more), at means of 1e6 deviations and at scales from 1e-30 to 1e18. Constant rows give 0 exactly. "
+    "Beyond 1e19 squares overflow f32, here as in two passes; results are then 0, not NaN. After a "
+    "residual, wherever it gets a pivot, its error is within that bound at means of up to 1e6 deviations.",
     "**Rows masked by -inf everywhere** give 0 in a softmax and in attention, and -inf in logsumexp and "
     "log-softmax. The kind of mask does not matter (a bias, a boolean mask, -inf in the logits). The same "
     "holds for columns along other axes than the last one. Such rows never give NaN, which is what the "
     "formulas give in float64.",
     "**Finite masks keep their meaning.** -1e9 is a logit like any other: a row that holds only -1e9 is "
     "uniform.",
-    "**Types.** Contractions and sums of f16 and bf16 accumulate in f32. The accumulator type is an attribute "
-    "of the operation, printed as `acc f32`. `array-decompose{accumulate=f64}` (or `input`, the type of the "
-    "operands) sets another one for all sums that do not name one, and for the statistics and exponentials of "
-    "composites. Maxima are exact in any type. Exponents, exponentials and logarithms of 16-bit programs are "
-    "computed in f32, and rounded only where the program rounds.",
-    "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a number "
-    "for each row of a block) and the blocks of the pivots.",
+    "**Types.** Contractions and sums of f16 and bf16 accumulate in f32. The accumulator type is an "
+    "attribute of the operation, printed as `acc f32`. `array-decompose{accumulate=f64}` (or `input`, the "
+    "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
+    "exponentials of composites. Maxima are exact in any type. Exponents, exponentials and logarithms of "
+    "16-bit programs are computed in f32, and rounded only where the program rounds.",
+    "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
+    "number for each row of a block) and the blocks of the pivots.",
 )
 
 NOT_COVERED = (
-    "Logits that were wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no softmax "
-    "can undo.",
-    "The right operand of a contraction, whose exponents would be those of columns; a softmax along columns "
-    "of blocks that does not subtract its maximum.",
+    "Logits that were wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no "
+    "softmax can undo.",
+    "The right operand of a contraction, whose exponents would be those of columns; a softmax along "
+    "columns of blocks that does not subtract its maximum.",
     "Statistics over an axis of unknown extent that are divided by it in a 16-bit type (as "
-    "`array-decompose{accumulate=input}` does), or by a number that is passed in: they get neither a pivot nor "
-    "a guard.",
+    "`array-decompose{accumulate=input}` does), or by a number that is passed in: they get neither a pivot "
+    "nor a guard.",
     "A LayerNorm whose input the same map computes by a contraction, from exponentials or from indices, or "
     "uses as an operand elsewhere (`x + z` that is added to its own LayerNorm): it gets no pivot.",
-    "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than masks.",
+    "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
+    "masks.",
     "Further fusion: stabilising comes last, and `block-fuse` rejects a stabilised function.",
 )
 
@@ -116,10 +118,11 @@ where float64 has a number. Hard inputs are:
 """
 
 HARD = (
-    "logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of -inf;",
+    "logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of "
+    "-inf;",
     "biases of ±1e4 and finite masks;",
-    "for norms, rows of zeros and scales of 1e-20 and 1e18; for those that centre, also constant rows, means of "
-    "100, 1e4 and 1e6 deviations, and a scale of 1e-30;",
+    "for norms, rows of zeros and scales of 1e-20 and 1e18; for those that centre, also constant rows, "
+    "means of 100, 1e4 and 1e6 deviations, and a scale of 1e-30;",
     "large arguments for gates.",
 )
 
