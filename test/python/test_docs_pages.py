@@ -18,6 +18,9 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),
     *sorted((ROOT / "docs").glob("**/*.md")),
 ]
+LONGEST_LINE = 120
+AVOIDED = ("behind", "at hand", "nobody", "whoever", "anew")
+"""Words that hide the plain one: after, current, no one that a sentence could name, again."""
 FOLDERS = ("start", "concepts", "reference", "targets", "internals")
 
 
@@ -95,7 +98,65 @@ def test_index_marks_generated_pages():
             assert ("*generated*" in line) == is_generated, line
 
 
+def too_long(text: str) -> list[int]:
+    """Numbers of the lines that are too long and could be broken.
+
+    A row of a table cannot be broken. Neither can the output in a console snippet, a line of a text snippet,
+    or a line that is one word.
+    """
+    found: list[int] = []
+    language = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            language = "" if language else line.strip("`").strip() or "text"
+        is_output = language == "text" or (language == "console" and not line.startswith(("$ ", "> ")))
+        is_fixed = is_output or (not language and (line.startswith("|") or " " not in line.strip(" -")))
+        if len(line) > LONGEST_LINE and not is_fixed:
+            found.append(number)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_lines_are_short(page: Path):
+    assert [f"{shown(page)}:{line}" for line in too_long(page.read_text(encoding="utf-8"))] == []
+
+
+def avoided_words(text: str) -> list[str]:
+    return re.findall("|".join(rf"\b{word}\b" for word in AVOIDED), text, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_words_are_plain(page: Path, request: pytest.FixtureRequest):
+    if shown(page) == "docs/reference/rules.md":
+        reason = "sentences of some laws in passes/rules/ still have these words; remove this when they go"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    found = [
+        f"{shown(page)}:{number}: {word}"
+        for number, line in enumerate(prose(page).splitlines(), 1)
+        for word in avoided_words(line)
+    ]
+    assert found == []
+
+
 # The helpers above decide what is checked, so they are tested, too.
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a " * 61, [1]),
+        ("| " + "a " * 61, []),
+        ("- " + "a" * 130, []),
+        ("```console\n$ " + "a " * 61 + "\n" + "b " * 61 + "\n```\n" + "c " * 61, [2, 5]),
+        ("```mlir\n" + "a " * 61 + "\n```\n```text\n" + "b " * 61 + "\n```", [2]),
+    ],
+)
+def test_lines_that_cannot_be_broken_may_be_long(text: str, expected: list[int]):
+    assert too_long(text) == expected
+
+
+def test_words_are_found_whole():
+    assert avoided_words("Behind it, at hand; a new key") == ["Behind", "at hand"]
 
 
 def test_anchors_are_those_of_github():
