@@ -1,4 +1,4 @@
-"""How good the cost model is: its ranking, what its choice loses, and what a little tuning gains.
+"""Measure the cost model: its ranking, the loss of its choice, and the gain of a little tuning.
 
 Every row of the table (`comparison/workloads.py`) is compiled in many ways: the model's best, the default
 pipeline, without fusion, the model's best of other snapshots, and snapshots cut into blocks of random sizes.
@@ -49,7 +49,7 @@ GRID = (16, 32, 64, 128, 256, 512, 1024, 4096)
 """Block sizes that are drawn, besides whole dims."""
 
 SLOWEST = 4.0
-"""Ways that take so many times as long as the best one by the model are not drawn: nobody would take them."""
+"""Ways that take so many times as long as the best one by the model are not drawn."""
 
 SNAPSHOTS = 4
 """Other snapshots of which the model's best is measured."""
@@ -72,12 +72,12 @@ class Point:
     measured: float | None = None
 
     def record(self) -> dict[str, object]:
-        """As JSON has it."""
+        """Return the point as JSON holds it."""
         return {**vars(self), "choice": self.choice.record()}
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> Point:
-        """From what JSON holds."""
+        """Return the point of a record that JSON holds."""
         return Point(record["role"], choice_of(record["choice"]), record["modelled"], record["measured"])
 
 
@@ -132,8 +132,9 @@ def compiled(workload: Workload, choice: Choice) -> Executable:
 
 
 def tuned(workload: Workload, seconds: float) -> Choice:
-    """What a search of so many seconds finds that knows of no earlier one. Of what was compiled before it has
-    the objects of the runtime, and nothing else.
+    """Return the choice of a search of so many seconds that knows of no earlier one.
+
+    Of what was compiled before, the search has the objects of the runtime and nothing else.
     """
     known = user_cache().path
     before = os.environ.get(DIRECTORY_VARIABLE)
