@@ -1,4 +1,4 @@
-"""How good the cost model is: its ranking, what its choice loses, and what a little tuning gains.
+"""Measure the cost model: its ranking, the loss of its choice, and the gain of a little tuning.
 
 Every row of the table (`comparison/workloads.py`) is compiled in many ways: the model's best, the default
 pipeline, without fusion, the model's best of other snapshots, and snapshots cut into blocks of random sizes.
@@ -73,12 +73,12 @@ class Point:
     measured: float | None = None
 
     def record(self) -> dict[str, object]:
-        """As JSON has it."""
+        """Return the point as JSON holds it."""
         return {**vars(self), "choice": self.choice.record()}
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> Point:
-        """From what JSON holds."""
+        """Return the point of a record that JSON holds."""
         return Point(record["role"], choice_of(record["choice"]), record["modelled"], record["measured"])
 
 
@@ -133,8 +133,9 @@ def compiled(workload: Workload, choice: Choice) -> Executable:
 
 
 def tuned(workload: Workload, seconds: float) -> Choice:
-    """What a search of so many seconds finds that knows of no earlier one. Of what was compiled before it has
-    the objects of the runtime, and nothing else.
+    """Return the choice of a search of so many seconds that knows of no earlier one.
+
+    Of what was compiled before, the search has the objects of the runtime and nothing else.
     """
     known = user_cache().path
     before = os.environ.get(DIRECTORY_VARIABLE)

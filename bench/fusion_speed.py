@@ -1,5 +1,4 @@
-"""How long fusion takes, in seconds of CPU time: one decoder layer, a decoder of 12, chains of feed-forward
-layers.
+"""Measure fusion in seconds of CPU time: one decoder layer, a decoder of 12, chains of feed-forward layers.
 
     python bench/fusion_speed.py [--quick] [--json FILE]
 

@@ -1,4 +1,7 @@
-"""Write docs/performance.md from the two runs in bench/results: `python bench/performance_page.py`."""
+"""Write docs/targets/performance.md from the two runs in bench/results.
+
+Run as `python bench/performance_page.py`; `make docs` does.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from bb.tools.files import ToolError, write_text
 from comparison.page import text
 from comparison.records import RecordError
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "targets" / "performance.md"
 
 
 def main() -> int:
@@ -18,7 +21,7 @@ def main() -> int:
         made = text()
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != made:
             write_text(str(PAGE), made)
-            print("wrote docs/performance.md")
+            print("wrote docs/targets/performance.md")
     except (RecordError, ToolError) as error:
         print(f"performance_page: error: {error}", file=sys.stderr)
         return 1

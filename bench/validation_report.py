@@ -72,7 +72,7 @@ def report(rows: Mapping[str, Sequence[Measured]], plot: Path | None = None) -> 
 
 
 def _of(points: Sequence[Measured], role: str) -> float | None:
-    """The seconds of a role; None where nobody measured it."""
+    """The seconds of a role; None where it was not measured."""
     for each in points:
         if each.role == role and each.measured is not None:
             return each.measured

@@ -1,4 +1,4 @@
-"""Who is measured: ours and its rivals, by name, and how one of them is got ready for a row.
+"""The contenders: ours and its rivals, by name, and the preparation of one of them for a row.
 
 A contender is a module of this package with a function `ready(name, case)`. Contenders of one module share a
 process, its threads and its inputs. What a module imports beyond numpy is imported inside, by that process
@@ -47,7 +47,7 @@ class Ready:
     run: Callable[[], object]
     read: Callable[[object], Array]
     variant: str = ""
-    """Which of several ways to write the row was the fastest; empty where there is one way."""
+    """The fastest of several ways to write the row; empty where there is one way."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Contender:
     name: str
     module: str
     package: str
-    """What has to be installed, by the name of its import."""
+    """The import name of the package that has to be installed."""
     about: str
     dtypes: tuple[str, ...] = ("f32",)
     kinds: tuple[str, ...] | None = None

@@ -104,8 +104,7 @@ def floor(workload: Workload, flops_per_second: float, bytes_per_second: float) 
 
 
 class Limits:
-    """What the machine has shown to be able to do so far: flops per second by element type, bytes per second
-    by size."""
+    """The best speeds measured so far: flops per second by element type, bytes per second by size."""
 
     def __init__(self, threads: int):
         """Compile what measures. Raises HostCompilerError."""
@@ -128,7 +127,7 @@ class Limits:
         self.bandwidths[workload.bytes] = max(known, *speeds)
 
     def _measure(self, name: str, *arguments: ctypes.c_int64) -> float:
-        """What a function of the library gives; 0 where the processor has no such instruction."""
+        """Return the result of a function of the library; 0 where the processor has no such instruction."""
         function = getattr(self._library, name, None)
         if function is None:
             return 0.0

@@ -1,4 +1,4 @@
-"""What a record says of the machine, the versions and the commit that were measured."""
+"""The machine, the versions and the commit of a measurement, as a record holds them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def versions(names: Iterable[str]) -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit of the repository, with `+` behind it where files have changed since; else `unknown`."""
+    """The commit of the repository, with `+` after it where files have changed since; else `unknown`."""
     try:
         head = _git("rev-parse", "--short=12", "HEAD")
         # Results of a run are written between its pieces.

@@ -29,7 +29,7 @@ FAR_BEHIND = 4.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run measures."""
+    """Settings of a run."""
 
     threads: int
     rounds: int
@@ -39,7 +39,7 @@ class Settings:
 
 @dataclass
 class _Standing:
-    """A contender that is ready for the row at hand."""
+    """A contender that is ready for the current row."""
 
     process: Process
     error: float
@@ -202,7 +202,7 @@ class Measurer:
 
 
 def in_the_running(seconds: Mapping[str, Sequence[float]]) -> list[str]:
-    """The contenders that are not far behind the fastest."""
+    """The contenders that are not much slower than the fastest."""
     medians = {name: statistics.median(times) for name, times in seconds.items() if times}
     best = min(medians.values(), default=0.0)
     return [name for name, median in medians.items() if median <= FAR_BEHIND * best]

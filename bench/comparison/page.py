@@ -1,4 +1,4 @@
-"""docs/performance.md: what two committed runs say, in words and as tables."""
+"""docs/targets/performance.md: what two committed runs say, in words and as tables."""
 
 from __future__ import annotations
 
@@ -22,25 +22,31 @@ TIE = 0.05
 """Ratios that are nearer to 1 than this are called a tie: the machine is not quieter."""
 
 INTRODUCTION = """
-Every row is a program of [examples](../examples) or [bench/programs](../bench/programs) at fixed extents,
-compiled by the pipeline `cpu` and called with its weights bound by `prepare`. Its rivals are the libraries
-of the extra `bench`, each in the fastest of the ways to write the row that we know. All are checked against
-numpy in float64 before they are timed, and take turns. What that means exactly is in
-[bench/README.md](../bench/README.md).
+Every row is a program of [examples](../../examples) or [bench/programs](../../bench/programs) at fixed
+extents, compiled by the pipeline `cpu` and called with its weights bound by `prepare`. Its rivals are the
+libraries of the extra `bench`. Each of them runs the row in the fastest form that we know. All contenders are
+checked against numpy in float64 before they are timed, and then take turns.
+[bench/README.md](../../bench/README.md) has the details.
 """
 
 READING = """
-The ratio is the time of the fastest rival over ours: above 1 ours is faster. Both runs are shown, with the
-fastest rival of each; a ratio within 5 % of 1 is a tie on this machine. The floor is the larger of two
-times, by limits that are measured on the same machine: that of the flops of the contractions, and that of
-the bytes of all arguments and the result. Exponentials are not in it. "Fused" is the time of the pipeline
-`cpu-unfused`, with a kernel for every operator, over that of `cpu`: what fusion is worth.
+Two runs were measured; the tables show both, with the fastest rival of each.
 """
 
+COLUMNS = (
+    "*Ratio* is the time of the fastest rival over ours: above 1 ours is faster. A ratio within 5 % of 1 is "
+    "a tie on this machine.",
+    "*Fused* is the time of the pipeline `cpu-unfused`, with a kernel for every operator, over the time of "
+    "`cpu`: the gain of fusion.",
+    "*Of floor* is the floor over our time. The floor is the larger of two times, by limits measured on the "
+    "same machine: that of the flops of the contractions, and that of the bytes of all arguments and the "
+    "result. It leaves out exponentials.",
+)
+
 REPRODUCING = """
-`make bench` measures all rows with what is installed, prints the table, and leaves figures and a picture in
-`bench/results`. A run can be done in pieces, which `--table` puts together. `make docs` makes this page
-from the two files.
+`make bench` measures all rows with the installed libraries, prints the table, and writes figures and a
+picture to `bench/results`. A run can be split into pieces; `--table` combines them. `make docs` writes this
+page from the two files.
 """
 
 COMMANDS = """
@@ -59,6 +65,7 @@ def text(folder: Path = RESULTS) -> str:
     second = read_record(folder / RUNS[1]) if (folder / RUNS[1]).exists() else replace(first, rows=())
     runs = [first, second]
     blocks = ["# Performance", paragraph(INTRODUCTION), *_machine(runs[0]), paragraph(READING)]
+    blocks.append("\n".join(map(item, COLUMNS)))
     for title, rows in (("float32", F32_ROWS), ("bfloat16", BF16_ROWS)):
         names = [row.name for row in rows]
         pairs = _pairs(runs, names)
@@ -71,7 +78,7 @@ def text(folder: Path = RESULTS) -> str:
     ]
     blocks.append(_everything(runs[0]))
     if (folder / PICTURE).exists():
-        blocks.append(f"![Times relative to ours, a mark for each contender](../bench/results/{PICTURE})")
+        blocks.append(f"![Times relative to ours, a mark for each contender](../../bench/results/{PICTURE})")
     blocks += _left_out(runs[0])
     blocks += ["## Measuring again", paragraph(REPRODUCING), "```text\n" + COMMANDS.strip() + "\n```"]
     return page(*blocks)
@@ -194,7 +201,7 @@ def _everything(record: Record) -> str:
 
 
 def _left_out(record: Record) -> list[str]:
-    """Who could not be measured, and why."""
+    """Contenders that could not be measured, with the reason."""
     items = [
         item(f"{row.name}: `{name}`: {timing.failed}")
         for row in record.rows

@@ -21,7 +21,7 @@ class ContenderDied(Exception):
 
 
 def environment(threads: int, caches: Path) -> dict[str, str]:
-    """What every contender's process gets: as many threads, and an allocator that keeps large blocks.
+    """Environment of a contender's process: the number of threads, an allocator that keeps large blocks.
 
     With glibc's defaults a fresh result is mapped and unmapped page by page in every call, which takes longer
     than many rows and would count against libraries that allocate results.

@@ -1,4 +1,4 @@
-"""What a run found out, as JSON and back; the figures that are derived from it."""
+"""Results of a run, to JSON and back, and the figures that are derived from them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Row:
     bytes: int
     floor_ms: float
     floor_by: str
-    """What the floor comes from: `compute` or `memory`."""
+    """The limit that sets the floor: `compute` or `memory`."""
     contenders: Mapping[str, Timing]
     foreign: float = 0.0
     """CPUs that other processes, or the host, used while the row was measured, on average."""
@@ -77,7 +77,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as long as ours the best rival takes: above 1 ours is faster."""
+        """Time of the best rival over ours: above 1 ours is faster."""
         rival, own = self.best_rival, self.median(OURS)
         if rival is None or own is None:
             return None

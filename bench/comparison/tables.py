@@ -80,7 +80,7 @@ def show(record: Record, console: Console) -> None:
 
 
 def notes(record: Record) -> list[str]:
-    """What is said below a table, a sentence a line."""
+    """Notes below a table, a sentence a line."""
     threads = record.settings.get("threads", "?")
     lines = [
         f"Milliseconds, medians of calls in turns; {threads} threads; "

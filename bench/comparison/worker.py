@@ -60,7 +60,7 @@ def save_case(folder: Path, inputs: Mapping[str, Array], reference: Array) -> No
 
 
 class Worker:
-    """What a process knows: its module, the row at hand, and the contenders that are ready for it."""
+    """State of a process: its module, the current row, and the contenders that are ready for it."""
 
     def __init__(self, module: str):
         self.module = import_module(f"comparison.{module}")

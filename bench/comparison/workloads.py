@@ -1,4 +1,4 @@
-"""What is measured: the rows of the table, their inputs, their float64 references, and the work in them.
+"""The rows of the table, their inputs, their float64 references, and the work in them.
 
 Attention is softmax(q kᵀ / √D) v over heads, q [H, M, D], k and v [H, N, D]. Where a causal row has more keys
 than queries the mask is aligned to the lower right, as with a cache of earlier keys: query i sees
@@ -43,7 +43,7 @@ WEIGHTS: dict[str, tuple[str, ...]] = {
     "rms_norm": ("gamma",),
     "gelu_gate": ("bias",),
 }
-"""By kind, the arguments that are the same in every call; the others are activations."""
+"""The arguments that are the same in every call, by kind; the others are activations."""
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 
@@ -203,7 +203,7 @@ class Workload:
 
 
 def visible(queries: int, keys: int) -> NDArray[np.bool_]:
-    """Which keys a query sees under a causal mask: [queries, keys]."""
+    """Return a mask of the keys that a query sees under a causal mask: bool [queries, keys]."""
     return np.arange(keys)[None, :] <= np.arange(queries)[:, None] + (keys - queries)
 
 

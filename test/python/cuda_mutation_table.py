@@ -1,4 +1,4 @@
-"""Run all planted bugs and write their table into docs/cuda-checker.md.
+"""Run all planted bugs and write their table into docs/targets/cuda-checker.md.
 
 To be run as `python test/python/cuda_mutation_table.py`; takes some two minutes.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from cuda_mutations import MUTATIONS, SEEDS, Mutation, in_check_mode, in_fast_mode
 from paths import ROOT
 
-PAGE = ROOT / "docs" / "cuda-checker.md"
+PAGE = ROOT / "docs" / "targets" / "cuda-checker.md"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 
 

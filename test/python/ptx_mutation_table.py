@@ -1,4 +1,7 @@
-"""All planted bugs in the PTX tier: python test/python/ptx_mutation_table.py writes docs/checking-cuda.md."""
+"""Write the planted bugs of the PTX tier into docs/targets/checking-cuda.md.
+
+Run as `python test/python/ptx_mutation_table.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from cuda_kernels import KERNELS, outcome
 from cuda_mutations import MUTATIONS, Mutation, Verdict, verdict
 from paths import ROOT
 
-PAGE = ROOT / "docs" / "checking-cuda.md"
+PAGE = ROOT / "docs" / "targets" / "checking-cuda.md"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 
 

@@ -1,7 +1,7 @@
 """`block-stabilize`: programs keep their values in float64, and keep them in f32 and bf16 at hard inputs.
 
-The bounds are those of docs/numerics.md: 2e-6 in f32 and 1e-2 in bf16, relative to the largest element of a
-row, where the logits are exactly representable; NaN and infinities only where float64 has them.
+The bounds are those of docs/concepts/numerics.md: 2e-6 in f32 and 1e-2 in bf16, relative to the largest
+element of a row, where the logits are exactly representable; NaN and infinities only where float64 has them.
 """
 
 from __future__ import annotations

@@ -10,14 +10,14 @@ from . import flash_attention_page, fusion_results_page, numerics_page, rules_pa
 ROOT = Path(__file__).resolve().parents[2]
 
 PAGES: dict[str, Callable[[], str]] = {
-    "docs/rules.md": rules_page.text,
-    "docs/flash-attention.md": flash_attention_page.text,
-    "docs/fusion-results.md": fusion_results_page.text,
+    "docs/reference/rules.md": rules_page.text,
+    "docs/concepts/flash-attention.md": flash_attention_page.text,
+    "docs/concepts/fusion-results.md": fusion_results_page.text,
 }
 """The pages, relative to the repository's root, and what makes their text."""
 
 MEASURED_PAGES: dict[str, tuple[Callable[[], str], Callable[[str, str], bool]]] = {
-    "docs/numerics.md": (numerics_page.text, numerics_page.is_same),
+    "docs/concepts/numerics.md": (numerics_page.text, numerics_page.is_same),
 }
 """Pages with measured numbers, and what says of two texts whether they differ in more than noise."""
 

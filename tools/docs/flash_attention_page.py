@@ -1,4 +1,4 @@
-"""docs/flash-attention.md: how the laws turn attention into Flash Attention, from the trace of a real run."""
+"""docs/concepts/flash-attention.md: attention becomes Flash Attention, as a real run traces it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ EXAMPLE = "attention"
 PASSES = f"{TO_BLOCKS},block-fuse"
 
 INTRODUCTION = f"""
-Nothing in `block-fuse` knows what attention is, or a softmax. This page is written by a run of `bb-opt
-examples/{EXAMPLE}.mlir -p {PASSES} --explain --pseudo-code`: the laws that fired, in their order, and the
-program after each group of steps. Every law is in [the table of rules](rules.md).
+`block-fuse` has no pattern for attention and none for a softmax. It applies laws of algebra. This page comes
+from a run of `bb-opt examples/{EXAMPLE}.mlir -p {PASSES} --explain --pseudo-code`. It shows the laws that
+fired, in order, and the program after each group of steps. [The table of rules](../reference/rules.md) lists
+every law.
 """
 
 START = """
-`array-decompose` spells attention as people compute it safely: scores, scaling, the maximum of each row,
-a shift by it, the exponential, the sum of each row, the division, and the product with v.
-`array-to-block` makes a nest of loops of each. What one nest makes goes to global memory, and the next
-one loads it again.
+`array-decompose` expands attention into its numerically safe form: scores, scaling, the maximum of each
+row, a shift by it, the exponential, the sum of each row, the division, and the product with v.
+`array-to-block` turns each of them into a nest of loops. Each nest stores its result to global memory, and
+the next one loads it again.
 """
 
 TITLES = {
-    "cse": "Equal values are made once",
-    "duplicate-mapped-scale": "Readers scale for themselves",
+    "cse": "Equal values are computed once",
+    "duplicate-mapped-scale": "The scale moves to the readers of a list",
     "exp-of-shift": "The shift leaves the exponential",
     "extend-map": "A loop is repeated",
-    "hoist-invariant": "What is the same in every iteration leaves the loop",
-    "leave-sum": "What is the same in every iteration leaves the sum",
+    "hoist-invariant": "Invariant operators leave the loop",
+    "leave-sum": "Invariant factors leave the sum",
     "loops": "Loops merge",
     "merge-scales": "Two scales become one",
-    "split-map": "A list is made a second time",
+    "split-map": "A list is computed a second time",
     "swap-scale-dot/left operand": "A scale passes the contraction",
     "swap-scale-dot/row sum": "A scale passes the row sum",
     "swap-shift-dot": "A shift passes the contraction",
@@ -48,59 +49,60 @@ TITLES = {
 
 PROSE = {
     "duplicate-mapped-scale": """
-A whole list is scaled by one vector, known only when a loop has ended. Instead, whoever reads the list
-takes it unscaled and scales each element itself, so the loop that makes the list needs the vector no
-more.
+One vector scales a whole list, and the vector is known only when a loop has ended. This law gives the
+unscaled list to its readers, and each reader scales the elements itself. The loop that makes the list then
+no longer needs the vector.
 """,
     "exp-of-shift": """
-Here the knot is cut. The exponential of a row shifted by c is the exponential of the row, scaled by
-exp(c). The exponentials no longer wait for the maximum, which is known only after a whole loop over the
-columns. By itself this is unsafe, for the exponential of a large score overflows; making it safe again is
-the task of a later pass.
+This is the decisive step. The exponential of a row shifted by c is the exponential of the row, scaled by
+exp(c). The exponentials then no longer wait for the maximum, which is known only after a whole loop over the
+columns. By itself this is unsafe, because the exponential of a large score overflows. A later pass makes it
+safe again.
 """,
     "extend-map": """
-No law applies any more, but one loop could still join another if it were inside the loop that needs all
-of its result. An extension puts it there: its work is repeated in every iteration, which costs
-operations, to save a list. It is only kept if a structural law fires after it.
+No law applies any more. Yet one loop could still merge with another if it were inside the loop that needs
+its whole result. An extension puts it there. Its work is repeated in every iteration: this costs operations
+and saves a list. Fusion keeps the extension only if a structural law fires after it.
 """,
     "hoist-invariant": """
-The loops have merged around operators that do the same in every iteration; these are evaluated once,
+The merged loops contain operators that compute the same value in every iteration. These are evaluated once,
 before the loop.
 """,
     "leave-sum": """
-A factor that is the same in every iteration comes out of the sum: the loop computes a plain sum, and the
-factor is applied to the result.
+A factor that is the same in every iteration leaves the sum: the loop computes a plain sum, and the factor is
+applied to the result.
 """,
     "loops": """
-A map over the list that another one stacks does its work in the same iteration, and a list is reduced
-while it is made: what would have gone through global memory stays in local memory.
+A map that reads the list of another map does its work in the same iteration, and a list is reduced while it
+is computed. Values that went through global memory stay in local memory.
 """,
-    "merge-scales": "Two scales along the same axis meet; the vectors are multiplied instead of the blocks.",
+    "merge-scales": "Two scales along the same axis become one: the vectors are multiplied, not the blocks.",
     "swap-scale-dot/left operand": """
-Scaling the rows of the left operand scales the rows of the product: the contraction takes its operand
-unscaled, and the scale moves on to the result.
+A scale of the rows of the left operand scales the rows of the product. The contraction takes its operand
+unscaled, and the scale moves to the result.
 """,
     "swap-scale-dot/row sum": """
-The scale moves on: the sum of a scaled row is the scaled sum, so the row sum takes the unscaled block,
-too.
+The sum of a scaled row is the scaled sum. The row sum takes the unscaled block, and the scale moves to the
+result.
 """,
-    "vector-algebra": "Products of vectors are written as products of powers, in which equal factors meet.",
+    "vector-algebra": "Products of vectors become products of powers, which combine equal factors.",
 }
-"""What the steps of a law mean, in words that hold wherever it fires."""
+"""The meaning of a law's steps, in words that hold wherever it fires."""
 
 
 MAXIMUM_GONE = """
-The maximum is gone: it came into numerator and denominator as the same factor, the factors have
-cancelled, and nothing reads it any more.
+The maximum has disappeared. It was the same factor in numerator and denominator, the factors cancelled, and
+no operation reads it any more.
 """
 
 END_FORM = """
-One nest, which loads only `q`, `k` and `v` and stores only `out`: for each block of rows, it walks
-through the columns once and accumulates the row sums of the exponentials and their product with v side by
-side, dividing at the end. That is the loop of Flash Attention. Flash Attention also subtracts a running
-maximum, without which the exponential of a large score overflows. Fusion has removed the maximum because
-it cancels; the pass `block-stabilize`, which runs after fusion, carries exponentials so that they cannot
-overflow.
+One nest remains. It loads only `q`, `k` and `v` and stores only `out`. For each block of rows it traverses
+the columns once. It accumulates the row sums of the exponentials and their product with v in the same loop,
+and divides at the end. That is the loop of Flash Attention.
+
+Flash Attention also subtracts a running maximum, because the exponential of a large score overflows without
+it. Fusion has removed the maximum because it cancels. The pass `block-stabilize`, which runs after fusion,
+represents exponentials so that they [cannot overflow](numerics.md#what-is-carried).
 """
 
 
@@ -154,7 +156,7 @@ def _chapter(number: int, steps: Sequence[Step], leg: Leg) -> Iterator[str]:
 
 
 def _fired(steps: Sequence[Step]) -> Iterator[str]:
-    """One item a law: how often it fired, and what it says."""
+    """One item a law: its number of firings and its statement."""
     laws: dict[tuple[str, str, str], int] = {}
     for step in steps:
         for firing in step.firings:
@@ -212,20 +214,20 @@ def _end(story: Story) -> Iterator[str]:
     last = story.last.numbers
     assert last is not None
     yield "## What this is"
-    yield paragraph(END_FORM)
+    yield from map(paragraph, END_FORM.split("\n\n"))
     before, after = in_units(story.numbers.bytes, "B"), in_units(last.bytes, "B")
     again = in_units(last.recomputed_flops, "flop")
     yield paragraph(
-        f"Between the program as given and the last snapshot, what is moved went from {before} to {after}, "
+        f"From the original program to the last snapshot, the bytes moved fall from {before} to {after}, "
         f"with blocks of {ASSUMED_BLOCK_SIZE} elements along every dim; {again} are recomputed, "
-        "for the scores are computed anew for each block of columns of v."
+        "because the scores are computed again for each block of columns of v."
     )
     whole = traced(f"{TO_BLOCKS},block-fuse{{whole=L}}")
     end = whole.last.numbers
     assert end is not None
     again = in_units(end.recomputed_flops, "flop") if end.recomputed_flops else "nothing"
     yield paragraph(
-        "That trade disappears where all columns of v are in one block, as in the kernels that people write. "
+        "This cost disappears where all columns of v are in one block, as in handwritten kernels. "
         f"With `block-fuse{{whole=L}}` there is {counted(len(whole.legs), 'snapshot')}, which moves "
         f"{in_units(end.bytes, 'B')} and recomputes {again}:"
     )

@@ -1,4 +1,4 @@
-"""docs/fusion-results.md: what fusion does to each example, in kernels, bytes and operations."""
+"""docs/concepts/fusion-results.md: what fusion does to each example, in kernels, bytes and operations."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ from ...dialects import block
 from ...passes.trace import measure
 from ...passes.traffic import ASSUMED_BLOCK_SIZE, Traffic, modelled_values, traffic_of_function
 from ...passes.units import in_units
-from .markdown import page, paragraph, table
+from .markdown import item, page, paragraph, table
 from .programs import EXAMPLES, TO_BLOCKS, compiled, functions_of, moved_arrays
 
 INTRODUCTION = f"""
-Each example of `examples/`, as its block program comes from `{TO_BLOCKS}` and after `block-fuse`. Dims
-are in blocks of {ASSUMED_BLOCK_SIZE} elements, which is what `block-fuse` assumes where a program leaves
-block sizes open (blocks of batch dims are one element), and extents are those of the examples. A *kernel*
-is a nest at the top of the function; a *list* is one of blocks or vectors that the program makes and
-reads again, private to an iteration where there is one nest only. *Loaded* and *stored* are bytes between
-global and local memory. A multiply-add counts as two operations; *recomputed* are operations of
-contractions beyond those of the unfused program.
+This page compares two versions of each program in `examples/`: its block program after `{TO_BLOCKS}`, and
+the same program after `block-fuse`. Extents are those of the examples. Blocks have {ASSUMED_BLOCK_SIZE}
+elements, as `block-fuse` assumes for open block sizes; blocks of batch dims have one element.
 """
 
-ROWS = """
-The *first* snapshot is what the laws reach alone, without repeating any contraction; the *last* is the
-most fused; *least traffic* is the one that moves the fewest bytes among up to 30 snapshots.
-"""
+COLUMNS = (
+    "A *kernel* is a nest at the top of the function.",
+    "A *list* is a list of blocks or vectors that the program makes and reads again. If there is only one "
+    "nest, it is private to an iteration.",
+    "*Loaded* and *stored* are bytes between global and local memory.",
+    "*Flops*: a multiply-add counts as two. *Recomputed* are flops of contractions beyond those of the "
+    "unfused program.",
+)
+
+ROWS = (
+    "The *first* snapshot is the result of the laws alone, which repeat no contraction.",
+    "The *last* snapshot is the most fused one.",
+    "*Least traffic* is the snapshot that moves the fewest bytes, of up to 30 snapshots.",
+)
 
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
 
@@ -86,7 +92,7 @@ class Result:
 
 
 def results(program: str) -> Iterator[Result]:
-    """What becomes of the functions of an example."""
+    """The functions of an example, unfused and in every snapshot."""
     unfused = functions_of(compiled(program, TO_BLOCKS))
     found: dict[str, dict[int, Version]] = {}
     for function in functions_of(compiled(program, f"{TO_BLOCKS},block-fuse{{snapshot=all}}")):
@@ -116,7 +122,7 @@ def text() -> str:
     return page(
         "# What fusion does to the examples",
         paragraph(INTRODUCTION),
-        paragraph(ROWS),
+        "\n".join(map(item, (*COLUMNS, *ROWS))),
         _overview(everything),
         *blocks,
     )

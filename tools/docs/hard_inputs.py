@@ -213,7 +213,7 @@ _MAKERS: Mapping[str, _Maker] = {
     "rmsnorm": _scaled,
     "decoder": _scaled,
 }
-"""By how the name of a program begins; the first that fits."""
+"""Makers by prefix of a program's name; the first that fits counts."""
 
 
 def hard_inputs(name: str, ordinary: Sequence[Array], bits: int, seed: int = 0) -> dict[str, list[Array]]:

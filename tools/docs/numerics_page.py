@@ -1,4 +1,4 @@
-"""docs/numerics.md: what is promised about floating point, and the errors found at hard inputs."""
+"""docs/concepts/numerics.md: what is promised about floating point, and the errors found at hard inputs."""
 
 from __future__ import annotations
 
@@ -24,93 +24,107 @@ from .small_examples import example_module, resized, small_dims
 TITLE = "# Floating point"
 
 INTRODUCTION = """
-Fusion takes the maximum out of a softmax and the mean out of a LayerNorm, so that no loop has to end before
-the next one starts. What is left, the exponential of a raw logit or the sum of x², is right in mathematics
-and overflows, or cancels, in floating point. `block-stabilize` runs after `block-fuse` and gives the programs
-back the accuracy that they had. This page says what it does, what is promised, and what is not covered; the
-tables at its end are measured.
+Fusion takes the maximum out of a softmax and the mean out of a LayerNorm, so that no loop has to wait for the
+end of another one. What is left, the exponential of a raw logit or the sum of x², is right in mathematics. In
+floating point it overflows or cancels. The pass `block-stabilize` runs after `block-fuse` and restores the
+accuracy. This page states what the pass does, what it promises and what it does not cover. The tables at the
+end are measured.
 """
 
 PAIRS = """
-An exponential of a block of logits becomes a pair: a *significand* exp(x - t) and an *exponent* t, one for
-each row of the block, its maximum. A pair stands for s · exp(t). Everything linear acts on significands; in
-products exponents are added, and what cancels is removed; a list of pairs is two lists. It does not matter
-what a program is called: attention, softmax, logsumexp or the probabilities of a loss are treated alike.
+The pass represents the exponential of a block of logits as a pair: a *significand* exp(x - t) and an
+*exponent* t. The exponent is one number for each row of the block, the row's maximum. A pair stands for
+s · exp(t). Linear operations act on significands. Products add exponents, and exponents that cancel are
+removed. A list of pairs is two lists. The pass does not depend on what a program is called: it treats
+attention, softmax, logsumexp and the probabilities of a loss alike.
 """
 
 CARRIED = (
-    "A sum of pairs is a sum *relative to a maximum*, `-> (max, sum rel 0)` in a block program: where the"
-    " running maximum grows, the sums that are relative to it are multiplied by exp(old - new). In a loop"
-    " that is the online softmax. The reduction is associative, so that workers can share a row in any "
-    "way and combine what they have (a test does, in random order).",
-    "The exponential of a statistic of rows, such as exp(-max), is 1 with the statistic as its exponent.",
-    "A logarithm of a pair stays a sum of two terms until it is subtracted, the exponent first: with "
-    "logits near 1e4, their rounded sum would cost a log-softmax four digits.",
-    "Where an exponential is a value (a result, an operand of anything else) it is made one again: s · "
-    "exp(t), and 0 where s is 0.",
-    "An exponential of what is shifted by its own maximum is bounded, and only guarded against rows of "
-    "nothing but -inf, and what divides by a sum of exponentials against a sum of 0. An exponential in a "
-    "sigmoid, SiLU or GELU saturates as it should and is left alone.",
-    "Powers of 2 (`math.exp2`) are carried like exponentials; what is lost in the product of their "
-    "exponents with ln 2 is put back into the significands. `math.expm1` is left alone: no law takes a "
-    "shift out of it.",
-    "Sums of x and of x² over one list get a pivot, the mean of the row's first block, wherever that "
-    "provably changes nothing: a LayerNorm, alone or before a product, and any variance written by hand, "
-    "also with means that are products with a rounded 1/K; no RMSNorm. x may be computed in the map that "
-    "sums it, element by element from blocks that the map loads: a LayerNorm behind a residual, with a bias "
-    "or without. It costs one more load of a block for each row, and for each list that x is computed from. "
-    "Where the mean is less than 4 times the mean absolute deviation of that block, the pivot "
-    "is 0. (That is at most the deviation, so that every row is shifted whose mean² is above 16 times its "
-    "variance; and it takes no squares, which would overflow at 1e20 and vanish at 1e-30.)",
-    "A variance that is computed as mean(x²) - mean(x)² is 0 where rounding makes it negative, and infinite, "
-    "not NaN, where the squares overflow.",
+    "**Sums.** A sum of pairs is a sum *relative to a maximum*, `-> (max, sum rel 0)` in a block program. "
+    "Where the running maximum grows, the sums relative to it are multiplied by exp(old - new). In a loop "
+    "that is the online softmax. The reduction is associative: workers can split a row in any way and "
+    "combine their results (a test does so, in random order).",
+    "**Statistics.** The exponential of a row statistic, such as exp(-max), is 1 with the statistic as its "
+    "exponent.",
+    "**Logarithms.** The logarithm of a pair stays a sum of two terms until it is subtracted from a value. "
+    "The exponent is then subtracted first. With logits near 1e4, the rounded sum would cost a log-softmax "
+    "four digits.",
+    "**Values.** Where an exponential is needed as a value (as a result, or as an operand of any other "
+    "operation), the pass computes s · exp(t), and 0 where s is 0.",
+    "**Guards.** An exponential that is shifted by its own maximum is bounded. The pass only guards it "
+    "against rows that hold nothing but -inf, and guards what divides by a sum of exponentials against a "
+    "sum of 0. It leaves the exponential in a sigmoid, SiLU or GELU alone, because it saturates as it "
+    "should.",
+    "**Other bases.** Powers of 2 (`math.exp2`) are pairs as well. The rounding error in the product of "
+    "their exponents with ln 2 is added back to the significands. The pass leaves `math.expm1` alone, "
+    "because no law takes a shift out of it.",
+    "**Pivots.** Sums of x and of x² over one list get a pivot, the mean of the row's first block, "
+    "wherever the pass can prove that a pivot changes nothing. That is so for a LayerNorm, alone or before "
+    "a product, and for any variance written by hand, also with means that are products with a rounded "
+    "1/K. It is not so for an RMSNorm. The map that sums x may also compute it, element by element from "
+    "blocks that it loads, as in a LayerNorm after a residual, with or without a bias. A pivot costs one "
+    "more load of a block for each row, and for each list that x is computed from. The pivot is 0 where "
+    "the mean is less than 4 times the mean absolute deviation of that block. (This deviation is at most "
+    "the standard deviation. Every row whose mean² is above 16 times its variance is therefore shifted. "
+    "The test takes no squares, which would overflow at 1e20 and vanish at 1e-30.)",
+    "**Variances.** A variance computed as mean(x²) - mean(x)² is 0 where rounding makes it negative. It "
+    "is infinite, not NaN, where the squares overflow.",
 )
 
 PROMISES = (
     "**Bounds.** Where logits are exactly representable, results of softmax, attention, logsumexp and "
-    "log-softmax differ from float64 by at most 2e-6 (f32) or 1e-2 (bf16) of the largest element of their"
-    " row, in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
-    "**LayerNorm**, alone or before a product, is as good as two passes in f32, and far better where means "
-    "are large: its error is at most 4 times theirs (or 1e-6, where that is more), at means of 1e6 "
-    "deviations and at scales from 1e-30 to 1e18. Constant rows give 0 exactly. Beyond 1e19 squares "
-    "overflow f32, here as in two passes, and results are 0; they are not NaN. Behind a residual, wherever "
-    "it gets a pivot, its error is at most that at means of up to 1e6 deviations.",
+    "log-softmax differ from float64 by at most 2e-6 (f32) or 1e-2 (bf16) of the largest element of their "
+    "row, in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
+    "**LayerNorm**, alone or before a product, is as accurate as a two-pass LayerNorm in f32, and far more "
+    "accurate where means are large. Its error is at most 4 times that of two passes (or 1e-6, where that "
+    "is more), at means of 1e6 deviations and at scales from 1e-30 to 1e18. Constant rows give 0 exactly. "
+    "Beyond 1e19 squares overflow f32, here as in two passes; results are then 0, not NaN. After a "
+    "residual, wherever it gets a pivot, its error is within that bound at means of up to 1e6 deviations.",
     "**Rows masked by -inf everywhere** give 0 in a softmax and in attention, and -inf in logsumexp and "
-    "log-softmax, by whatever mask (a bias, a boolean mask, -inf in the logits), and so do columns along "
-    "other axes than the last one. They never give NaN, which is what the formulas give in float64.",
-    "**Finite masks keep their meaning.** -1e9 is a logit as any other: a row of nothing else is uniform.",
-    "**Types.** Contractions and sums of f16 and bf16 accumulate in f32: the type is an attribute of the "
-    "operation, printed as `acc f32`, and can be another one. `array-decompose{accumulate=f64}` (or "
-    "`input`, the operands' type) chooses another one for all sums that do not say otherwise, and for the "
-    "statistics and exponentials of composites. Maxima are exact in any type; exponents, exponentials and "
-    "logarithms of 16-bit programs are computed in f32, and rounded only where the program rounds.",
-    "**Memory.** Nothing is loaded or stored that was not before, but for the exponents of lists that are"
-    " stored (a number for each row of a block), and the pivot's blocks.",
+    "log-softmax. The kind of mask does not matter (a bias, a boolean mask, -inf in the logits). The same "
+    "holds for columns along other axes than the last one. Such rows never give NaN, which is what the "
+    "formulas give in float64.",
+    "**Finite masks keep their meaning.** -1e9 is a logit like any other: a row that holds only -1e9 is "
+    "uniform.",
+    "**Types.** Contractions and sums of f16 and bf16 accumulate in f32. The accumulator type is an "
+    "attribute of the operation, printed as `acc f32`. `array-decompose{accumulate=f64}` (or `input`, the "
+    "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
+    "exponentials of composites. Maxima are exact in any type. Exponents, exponentials and logarithms of "
+    "16-bit programs are computed in f32, and rounded only where the program rounds.",
+    "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
+    "number for each row of a block) and the blocks of the pivots.",
 )
 
 NOT_COVERED = (
-    "Logits that are wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no "
+    "Logits that were wrong before: rounding them to bf16 near 1e4 is an error of up to 32, which no "
     "softmax can undo.",
-    "The right operand of a contraction, where exponents would be those of columns; softmax along columns "
-    "of blocks without its maximum subtracted.",
+    "The right operand of a contraction, whose exponents would be those of columns; a softmax along "
+    "columns of blocks that does not subtract its maximum.",
     "Statistics over an axis of unknown extent that are divided by it in a 16-bit type (as "
-    "`array-decompose{accumulate=input}` has it), or by a number that is passed in: they get neither a "
-    "pivot nor a guard.",
-    "A LayerNorm of what is computed in the same map by a contraction, from exponentials or from indices, or "
-    "is an operand besides (`x + z` that is added to its own LayerNorm): it gets no pivot.",
+    "`array-decompose{accumulate=input}` does), or by a number that is passed in: they get neither a pivot "
+    "nor a guard.",
+    "A LayerNorm whose input the same map computes by a contraction, from exponentials or from indices, or "
+    "uses as an operand elsewhere (`x + z` that is added to its own LayerNorm): it gets no pivot.",
     "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
     "masks.",
-    "Stabilising comes last: `block-fuse` refuses a function that is stabilised.",
+    "Further fusion: stabilising comes last, and `block-fuse` rejects a stabilised function.",
 )
 
 MEASURED = """
-For each example the largest error over its hard inputs, relative to the largest element of the row, as the
-interpreter computes it: in blocks of 8 elements, extents of at most 20, the last snapshot. *Before fusion*
-is the program that `{passes}` gives. *Not finite* is a NaN or an infinity where float64 has a number. Hard
-are logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of -inf;
-biases of ±1e4 and finite masks; for norms rows of zeros and scales of 1e-20 and 1e18, for those that centre
-also constant rows, means of 100, 1e4 and 1e6 deviations, and a scale of 1e-30; large arguments for gates.
+The first table shows, for each example, the largest error over its hard inputs, relative to the largest
+element of the row. The interpreter computes the results: in blocks of 8 elements, with extents of at most 20,
+for the last snapshot. *Before fusion* is the program after `{passes}`. *Not finite* is a NaN or an infinity
+where float64 has a number. Hard inputs are:
 """
+
+HARD = (
+    "logits of ±1e4, near 1e4 and of ±3e38, equal ones, an outlier of 1e4, denormal ones and columns of "
+    "-inf;",
+    "biases of ±1e4 and finite masks;",
+    "for norms, rows of zeros and scales of 1e-20 and 1e18; for those that centre, also constant rows, "
+    "means of 100, 1e4 and 1e6 deviations, and a scale of 1e-30;",
+    "large arguments for gates.",
+)
 
 MASKED_ROWS = "Rows that are masked everywhere by -inf:"
 
@@ -177,7 +191,7 @@ def _note(row: Measured, kind: str, errors: Sequence[float]) -> None:
 
 
 def _masked_value(name: str, results: Sequence[Array], wanted: Sequence[Array]) -> str:
-    """What rows hold that are masked everywhere."""
+    """The values in rows that are masked everywhere."""
     promised = -np.inf if name.startswith(LOGARITHMIC) else 0.0
     found: set[str] = set()
     for result, reference in zip(results, wanted, strict=True):
@@ -213,6 +227,7 @@ def text() -> str:
         "\n".join(map(item, NOT_COVERED)),
         "## Measured errors",
         paragraph(MEASURED.format(passes=TO_BLOCKS)),
+        "\n".join(map(item, HARD)),
         table(("example", "type", "worst for the fused program at", *head), errors, 3),
         MASKED_ROWS,
         table(("example", "type", *head), masked, 3),
@@ -220,14 +235,14 @@ def text() -> str:
 
 
 NOISE = 5.0
-"""By what factor measured errors may differ: other machines add in another order."""
+"""The factor by which measured errors may differ: other machines add in another order."""
 
 _ERROR = re.compile(r"(?<=\| )(\d+(?:e-?\d+)?)(?= \|)")
 _KIND = re.compile(r"(?<=\| )(f32|bf16)( \|)[^|]*(?=\|)")
 
 
 def is_same(old: str, new: str) -> bool:
-    """Whether two versions of the page differ in nothing but the noise of measured errors."""
+    """True if two versions of the page differ in nothing but the noise of measured errors."""
     if _skeleton(old) != _skeleton(new):
         return False
     pairs = zip(_ERROR.findall(old), _ERROR.findall(new), strict=True)

@@ -1,4 +1,4 @@
-"""What generated pages ask of programs: their fused forms, and which arrays a fused form moves."""
+"""Facts about programs for generated pages: their fused forms, and the arrays that a fused form moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/rules.md: every law of fusion, from the metadata that the trace and `bb-opt --list-rules` print."""
+"""docs/reference/rules.md: every law of fusion, from the metadata that the trace prints."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ from .markdown import fenced, item, page, paragraph, table
 
 INTRODUCTION = """
 Every rule of `block-fuse` is a law: an equation between block programs, with the conditions under which
-it holds. A law that looks at a site and declines says why, and the trace keeps it. `bb-opt --list-rules`
-prints the rules in short, `bb-opt -p "block-apply{rules=swap-scale-dot}"` applies one alone, and
-[scripting](scripting.md) shows how to add one.
+it holds. A law may examine a place in the program and decline to fire; the trace keeps the reason.
+`bb-opt --list-rules` lists the rules. `bb-opt -p "block-apply{rules=swap-scale-dot}"` applies a single
+rule. [Scripting](scripting.md) shows how to add one.
 """
 
 LEGEND = """
-*Structural* laws remove a map or a list; an extension is only kept if one of them fires after it. *On
-demand* means that the law can cancel numerically, or costs work, and so fires only where something would
-otherwise wait for the result of a whole loop.
+*Structural* laws remove a map or a list. Fusion keeps an extension, a law that repeats work, only if a
+structural law fires after it. *On demand* marks a law that costs work, or that can lose digits by
+cancellation. It fires only where a computation would otherwise wait for the result of a whole loop.
 """
 
 NOTATION = """
-In the texts below, `dot(a, b)` is a·bᵀ, `row_scale(a, c)` is diag(c)·a, `row_shift(a, c)` is a + c·1ᵀ,
-`col_scale` and `col_shift` are the same with a vector along the other axis, `linear` is a linear form
-with exact coefficients, `monomial` a product of powers, and `sum { … }` a map whose result is the sum
-over its iterations.
+Notation of the equations:
 """
+
+NOTATION_ITEMS = (
+    "`dot(a, b)` is a·bᵀ.",
+    "`row_scale(a, c)` is diag(c)·a, and `row_shift(a, c)` is a + c·1ᵀ. `col_scale` and `col_shift` take a "
+    "vector along the other axis.",
+    "`linear` is a linear form with exact coefficients.",
+    "`monomial` is a product of powers.",
+    "`sum { … }` is a map whose result is the sum over its iterations.",
+)
 
 
 def documented_laws() -> list[type[AnyLaw]]:
@@ -42,7 +48,7 @@ def text() -> str:
     laws = documented_laws()
     names = list(dict.fromkeys(law.name for law in laws))
     blocks = ["# The rules of fusion", paragraph(INTRODUCTION), _overview(laws), paragraph(LEGEND)]
-    blocks.append(paragraph(NOTATION))
+    blocks += [paragraph(NOTATION), "\n".join(map(item, NOTATION_ITEMS))]
     for name in names:
         blocks += _rule(name, [law for law in laws if law.name == name])
     return page(*blocks)
@@ -61,7 +67,7 @@ def _overview(laws: Iterable[type[AnyLaw]]) -> str:
 def _rule(name: str, laws: list[type[AnyLaw]]) -> Iterable[str]:
     yield f"## {name}"
     files = list(dict.fromkeys(law.__module__.rpartition(".")[2] for law in laws))
-    links = ", ".join(f"[passes/rules/{file}.py](../passes/rules/{file}.py)" for file in files)
+    links = ", ".join(f"[passes/rules/{file}.py](../../passes/rules/{file}.py)" for file in files)
     summaries = [_summary(law) for law in laws]
     yield paragraph(" ".join([*dict.fromkeys(summaries if len(laws) > 1 else ()), f"In {links}."]))
     for law in laws:
@@ -71,8 +77,9 @@ def _rule(name: str, laws: list[type[AnyLaw]]) -> Iterable[str]:
 
 
 def _summary(law: type[AnyLaw]) -> str:
-    """The first line of the file that a law stands in."""
-    return (sys.modules[law.__module__].__doc__ or "").strip().partition("\n")[0]
+    """The first sentence of the file that defines a law."""
+    summary = (sys.modules[law.__module__].__doc__ or "").strip().partition("\n\n")[0]
+    return " ".join(summary.split()).partition(". ")[0].rstrip(".") + "."
 
 
 def _law(law: type[AnyLaw]) -> Iterable[str]:

@@ -21,7 +21,7 @@ HEAD_WIDTH = 16
 
 
 class ExampleModule(Protocol):
-    """What examples/NAME.py defines, as far as it is needed here."""
+    """The names of examples/NAME.py that this module uses."""
 
     DIMS: dict[str, int]
     REFERENCES: dict[str, Callable[..., Any]]
