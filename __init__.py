@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from .runtime.api import run as run
     from .runtime.compile_errors import HostCompilerError as HostCompilerError
     from .runtime.compile_options import CudaOptions as CudaOptions
+    from .runtime.errors import InputError as InputError
+    from .runtime.errors import InterpreterError as InterpreterError
     from .runtime.exact.equivalence import Verdict as Verdict
     from .runtime.exact.equivalence import equivalent as equivalent
     from .runtime.executable import Executable as Executable
-    from .runtime.interpreter import InputError as InputError
-    from .runtime.interpreter import InterpreterError as InterpreterError
     from .runtime.interpreter import Run as Run
     from .runtime.interpreter import interpret as interpret
 
@@ -50,8 +50,8 @@ _HOMES: dict[str, str] = {
     "CudaOptions": "runtime.compile_options",
     "Executable": "runtime.executable",
     "HostCompilerError": "runtime.compile_errors",
-    "InputError": "runtime.interpreter",
-    "InterpreterError": "runtime.interpreter",
+    "InputError": "runtime.errors",
+    "InterpreterError": "runtime.errors",
     "OpError": "dialects.diagnostics",
     "PassError": "lowering.pipelines",
     "PassPipeline": "lowering.pipelines",

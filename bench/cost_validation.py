@@ -38,7 +38,7 @@ from bb.runtime.cache_directory import DIRECTORY_VARIABLE, user_cache
 from bb.runtime.compile_options import CompileOptions
 from bb.runtime.constants import declare_constants
 from bb.runtime.executable import Executable
-from bb.runtime.interpreter import select_function
+from bb.runtime.functions import select_function
 from bb.runtime.machine_description import this_machine
 from bb.runtime.tuning.choosing import choice_for
 from bb.runtime.tuning.request import Request

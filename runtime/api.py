@@ -15,10 +15,12 @@ from .array_interpreter import Callback
 from .block_interpreter import DEFAULT_BLOCK_SIZE
 from .compile_options import CompileOptions, CudaOptions
 from .constants import declare_constants
+from .dtypes import Array
+from .errors import InputError
+from .functions import public_functions, select_function
 from .inputs import check_block_sizes, ordered_inputs
 from .inputs import random_inputs as random_inputs_of
-from .interpreter import InputError, interpret, public_functions, select_function
-from .scalar_semantics import Array
+from .interpreter import interpret
 from .targets import (
     INTERPRETER,
     TARGETS,

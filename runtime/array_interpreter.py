@@ -39,16 +39,9 @@ from ..dialects.array import (
 )
 from ..dialects.scalar import is_float
 from .composite_semantics import evaluate_composite
-from .scalar_semantics import (
-    BFLOAT16,
-    Array,
-    InterpreterError,
-    evaluate_scalar_region,
-    numbers_of,
-    numpy_dtype,
-    to_dtype,
-    widen,
-)
+from .dtypes import BFLOAT16, Array, numpy_dtype, to_dtype, widen
+from .errors import InterpreterError
+from .scalar_semantics import evaluate_scalar_region, numbers_of
 
 __all__ = ["Callback", "InterpreterError", "evaluate_array_op", "numpy_dtype"]
 

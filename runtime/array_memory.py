@@ -15,8 +15,8 @@ from ..dialects import kernel
 from .array_interpreter import Callback, evaluate_array_op
 from .arrays import ArrayView, input_view, output_view, view_of
 from .call_plan import result_array
+from .dtypes import Array, numpy_dtype
 from .memory import allocate, allocate_on_large_pages
-from .scalar_semantics import Array, numpy_dtype
 
 
 class ArrayMemory(Protocol):

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..dialects.array import DYNAMIC, shape_text
 from .dlpack import DLPackArray, read_dlpack
-from .interpreter import InputError
+from .dtypes import BFLOAT16, Array
+from .errors import InputError
 from .memory import allocate as allocate
 from .memory import data_address
-from .scalar_semantics import BFLOAT16, Array
 
 _OVERLAP_WORK = 100_000
 """Steps that numpy may spend on deciding whether two strided arrays share an element."""

@@ -26,7 +26,7 @@ from ..passes.rules.table import Rule
 from .array_interpreter import Callback, evaluate_array_op
 from .block_interpreter import BlockInterpreter, Dims, Value
 from .differences import ChangedValue, Difference, difference
-from .scalar_semantics import Array, numpy_dtype
+from .dtypes import Array, numpy_dtype
 
 TOLERANCE = 1e-9
 """Largest relative error of a replacement, in float64."""

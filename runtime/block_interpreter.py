@@ -17,7 +17,9 @@ from ..dialects import block
 from ..dialects.block import Kind
 from ..passes.traffic import algebra_flops, item_bytes, scalar_flops
 from .array_interpreter import Callback, call_back
-from .scalar_semantics import Array, InterpreterError, evaluate_scalar_region, numpy_dtype, to_dtype, widen
+from .dtypes import Array, numpy_dtype, to_dtype, widen
+from .errors import InterpreterError
+from .scalar_semantics import evaluate_scalar_region
 
 Item = TypeVar("Item")
 Nested: TypeAlias = "Item | list[Nested[Item]]"

@@ -15,12 +15,12 @@ from .array_interpreter import Callback
 from .array_memory import ArrayMemory
 from .arrays import ArrayView, refuse_overlap
 from .call_plan import CallPlans, CallRecord, Views
+from .dtypes import Array, numpy_dtype
+from .errors import InputError
 from .inputs import arguments_of
-from .interpreter import InputError
 from .launch_plan import Extents, Launch, Plan, plan_of
 from .library import Library
 from .profiler import Profiler
-from .scalar_semantics import Array, numpy_dtype
 from .target import Target
 from .threads import thread_count
 

@@ -17,9 +17,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ..dialects.array import CustomOp
 from .arrays import ArrayView, view_of
-from .interpreter import InputError
+from .dtypes import BFLOAT16, Array
+from .errors import InputError
 from .memory import ALIGNMENT, allocate, data_address
-from .scalar_semantics import BFLOAT16, Array
 from .threads import thread_count
 
 _MOST_PLANS = 128

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .interpreter import InputError
+from .errors import InputError
 
 if TYPE_CHECKING:  # what only interprets programs need not wait for it
     from ..lowering.choices import Choice

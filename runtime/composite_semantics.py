@@ -20,7 +20,9 @@ from ..dialects.array import (
     SiluOp,
     SoftmaxOp,
 )
-from .scalar_semantics import Array, InterpreterError, erf, widen
+from .dtypes import Array, widen
+from .errors import InterpreterError
+from .scalar_semantics import erf
 
 
 def _sigmoid(x: Array) -> Array:

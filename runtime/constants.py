@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
 from ..dialects.attributes import CONSTANT
+from .errors import InputError
 from .inputs import arguments_of
-from .interpreter import InputError
 
 
 def declared_constants(function: FuncOp) -> frozenset[str]:

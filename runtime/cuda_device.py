@@ -19,8 +19,8 @@ from .compile_options import CompileOptions
 from .cuda_compile.diagnostics import compile_error
 from .cuda_emulator.native_files import device_directory
 from .cuda_library import CudaLibrary, FunctionLaunch
-from .interpreter import InputError
-from .scalar_semantics import BFLOAT16
+from .dtypes import BFLOAT16
+from .errors import InputError
 from .settings import binary_size
 
 OLDEST = (8, 0)

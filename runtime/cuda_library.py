@@ -18,7 +18,7 @@ from .call_plan import CallRecord, Launched
 from .compile_options import DEFAULT_ARCH, CompileOptions
 from .cuda_compile import KernelResources, compile_cuda, kernel_resources
 from .cuda_emulator.native_files import device_directory
-from .interpreter import InputError
+from .errors import InputError
 from .launch_plan import Launch
 from .lowered_program import LoweredProgram
 

@@ -16,8 +16,8 @@ from .array_interpreter import Callback, evaluate_array_op, move_elements
 from .arrays import ArrayView, check_input, device_view, input_view, refuse_shared_elements
 from .cuda_device import DeviceError, cupy_module, new_array, raw_dtype
 from .dlpack import CPU_DEVICES, GPU_DEVICES, device_of
-from .interpreter import InputError
-from .scalar_semantics import BFLOAT16, Array, numpy_dtype
+from .dtypes import BFLOAT16, Array, numpy_dtype
+from .errors import InputError
 
 
 def is_torch_on_gpu(value: object) -> bool:

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ..dialects.diagnostics import OpError
 from .block_interpreter import Value
-from .scalar_semantics import Array
+from .dtypes import Array
 
 
 class ChangedValue(OpError):

@@ -12,8 +12,8 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from .interpreter import InputError
-from .scalar_semantics import BFLOAT16
+from .dtypes import BFLOAT16
+from .errors import InputError
 
 CPU_DEVICES = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}
 """Device types whose memory the CPU reads at the address given."""

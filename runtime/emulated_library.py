@@ -13,9 +13,9 @@ from .arrays import ArrayView
 from .compile_options import CompileOptions
 from .cuda_emulator import EmulatedModule, EmulationError
 from .cuda_library import CudaLibrary, FunctionLaunch
+from .dtypes import Array
 from .launch_plan import Launch
 from .ptx import PtxModule
-from .scalar_semantics import Array
 
 BLOCKS = 3
 """Number of blocks where each runs several iterations."""

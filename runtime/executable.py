@@ -17,12 +17,13 @@ from .array_interpreter import Callback
 from .call import BoundFunction, CompiledFunction
 from .compile_options import DEFAULT_OPTIONS, CompileOptions
 from .constants import declare_constants, declared_constants
-from .interpreter import InputError, select_function
+from .dtypes import Array
+from .errors import InputError
+from .functions import select_function
 from .library import Library
 from .machine_description import register_this_machine
 from .profile import profile_of
 from .profile_report import Profile
-from .scalar_semantics import Array
 from .targets import library_of, target_named
 from .threads import thread_count
 

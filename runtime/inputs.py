@@ -16,8 +16,8 @@ from ..dialects.array import DYNAMIC, BroadcastOp, MatmulOp, ReshapeOp, Transpos
 from ..dialects.attributes import DIM_NAMES
 from ..dialects.diagnostics import did_you_mean
 from ..dialects.scalar import is_float
-from .interpreter import InputError
-from .scalar_semantics import BFLOAT16, Array, numpy_dtype, to_dtype
+from .dtypes import BFLOAT16, Array, numpy_dtype, to_dtype
+from .errors import InputError
 
 
 @dataclass(frozen=True)

@@ -16,21 +16,11 @@ from ..dialects.array import DYNAMIC, shape_text
 from ..dialects.block import DIMS
 from .array_interpreter import Callback, evaluate_array_op
 from .block_interpreter import DEFAULT_BLOCK_SIZE, BlockInterpreter, Counts, Dims, Value
-from .scalar_semantics import Array, InterpreterError, numpy_dtype, to_dtype
+from .dtypes import Array, numpy_dtype, to_dtype
+from .errors import InputError, InterpreterError
+from .functions import select_function
 
-__all__ = [
-    "Counts",
-    "InputError",
-    "InterpreterError",
-    "Run",
-    "interpret",
-    "public_functions",
-    "select_function",
-]
-
-
-class InputError(Exception):
-    """The arrays or names that a caller gave do not fit the program; the message is a sentence."""
+__all__ = ["Counts", "Run", "interpret"]
 
 
 @dataclass
@@ -41,32 +31,6 @@ class Run:
     counts: Counts = field(default_factory=Counts)
     extents: dict[str, int] = field(default_factory=dict[str, int])
     block_sizes: dict[str, int] = field(default_factory=dict[str, int])
-
-
-def public_functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions of a module that are neither private nor declarations, in order."""
-    return [
-        op
-        for op in module.ops
-        if isinstance(op, FuncOp)
-        and not op.is_declaration
-        and (op.sym_visibility is None or op.sym_visibility.data != "private")
-    ]
-
-
-def select_function(module: ModuleOp, entry: str | None) -> FuncOp:
-    """The function named `entry`; without a name, the only public one. Raises InputError."""
-    functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
-    names = ", ".join(op.sym_name.data for op in functions) or "none"
-    if entry is not None:
-        for function in functions:
-            if function.sym_name.data == entry:
-                return function
-        raise InputError(f"there is no function '{entry}'; the functions are: {names}")
-    public = public_functions(module)
-    if len(public) != 1:
-        raise InputError(f"there are {len(public)} public functions, so `entry` must name one of: {names}")
-    return public[0]
 
 
 def interpret(

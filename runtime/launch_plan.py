@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ..dialects import block, kernel
 from ..dialects.diagnostics import OpError
 from ..lowering.emit_cpp import dims_in_order
-from .interpreter import InputError
+from .errors import InputError
 from .scratch_memory import ScratchMemory
 
 Axes = tuple[tuple[str, ...], ...]

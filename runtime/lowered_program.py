@@ -14,7 +14,8 @@ from ..dialects.kernel import FuncOp as KernelOp
 from ..lowering.levels import TO_KERNELS, check_kernels, remaining_passes
 from ..lowering.pipelines import PassPipeline
 from .compile_options import CompileOptions
-from .interpreter import InputError, select_function
+from .errors import InputError
+from .functions import select_function
 
 
 class LoweredProgram:

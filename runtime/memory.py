@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from .control_groups import CGROUP_ROOT, OWN_CGROUP, own_cgroups
-from .interpreter import InputError
-from .scalar_semantics import Array
+from .dtypes import Array
+from .errors import InputError
 from .settings import binary_size
 
 ALIGNMENT = 64

@@ -22,13 +22,13 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects import kernel
 from ..lowering.emit_cpp import Category, Statement
 from ..passes.traffic import item_bytes
-from .interpreter import InputError
+from .dtypes import Array
+from .errors import InputError
 from .launch_plan import Launch, Plan
 from .machine_limits import MachineLimits, machine_limits
 from .profile_records import KernelTime, StatementTime
 from .profile_report import Profile
 from .profiler import BYTES, ENTRIES, FIRST, FLOPS, OTHER, TICKS, WAITING, Profiler, TimedLaunch
-from .scalar_semantics import Array
 from .timing import interleaved
 from .work import work_of
 

@@ -19,10 +19,11 @@ from ..lowering.levels import TO_BLOCKS, is_block_program, remaining_passes
 from ..lowering.pipelines import PassPipeline, split_after
 from ..passes.block.shapes.roles import FEW_ROWS
 from ..passes.ranges import declare_ranges
+from .dtypes import Array
+from .errors import InputError
 from .executable import Executable, Prepared
+from .functions import select_function
 from .inputs import arguments_of
-from .interpreter import InputError, select_function
-from .scalar_semantics import Array
 
 Range: TypeAlias = tuple[int, int]
 Ranges: TypeAlias = Mapping[str, "Range | Sequence[Range]"]

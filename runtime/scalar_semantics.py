@@ -8,84 +8,22 @@ says what it was rounded from (`bb.exact`) counts in full.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     FloatAttr,
-    IndexType,
     IntegerAttr,
-    i1,
-    i32,
-    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
-from ..dialects.diagnostics import OpError
-from ..dialects.scalar import INDEX_OPS, constant_number, is_float, significand_bits
+from ..dialects.scalar import INDEX_OPS, constant_number, significand_bits
+from .dtypes import Array, numpy_dtype, to_dtype, widen
+from .errors import InterpreterError
 
-Array: TypeAlias = npt.NDArray[Any]
 ScalarFunction: TypeAlias = Callable[[Operation, Sequence[Array], np.dtype[Any]], Array]
 """(operation, operand arrays, dtype of the result) -> result, not necessarily of that dtype yet."""
 IndexValues: TypeAlias = Callable[[Operation], Array]
 """Gives the value of `block.index` and `block.extent` operations."""
-
-BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-_DTYPES: dict[type[Attribute], np.dtype[Any]] = {
-    Float16Type: np.dtype(np.float16),
-    BFloat16Type: BFLOAT16,
-    Float32Type: np.dtype(np.float32),
-    Float64Type: np.dtype(np.float64),
-    IndexType: np.dtype(np.int64),
-}
-_INTEGER_DTYPES: dict[Attribute, np.dtype[Any]] = {
-    i1: np.dtype(np.bool_),
-    i32: np.dtype(np.int32),
-    i64: np.dtype(np.int64),
-}
-
-
-class InterpreterError(OpError):
-    """A program cannot be evaluated on the given arrays; `op` is the operation at fault."""
-
-    def __init__(self, message: str, op: Operation):
-        super().__init__(op, message)
-        self.op = op
-
-
-def numpy_dtype(element_type: Attribute, float64: bool = False) -> np.dtype[Any]:
-    """The dtype that holds elements of this type; with `float64`, float64 for every float type.
-
-    Raises TypeError for a type that arrays cannot hold.
-    """
-    if float64 and is_float(element_type):
-        return np.dtype(np.float64)
-    dtype = _INTEGER_DTYPES.get(element_type) or _DTYPES.get(type(element_type))
-    if dtype is None:
-        raise TypeError(f"no numpy dtype for element type {element_type}")
-    return dtype
-
-
-def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """float32 for 16-bit floats, else `dtype` itself."""
-    return np.dtype(np.float32) if dtype in (np.float16, BFLOAT16) else dtype
-
-
-def widen(array: Array) -> Array:
-    """16-bit floats as float32; others as they are."""
-    return array.astype(compute_dtype(array.dtype), copy=False)
-
-
-def to_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
-    """`array` rounded to `dtype`; integers wrap around, to i1 the lowest bit is kept."""
-    if dtype == np.bool_ and array.dtype != np.bool_:
-        return (array & 1).astype(np.bool_)
-    return array.astype(dtype, copy=False)
 
 
 def _horner(x: Array, coefficients: Sequence[float]) -> Array:

@@ -8,7 +8,7 @@ from math import prod
 from ..dialects import block, kernel
 from ..dialects.kernel.precision import computes_in_double
 from ..dialects.kernel.sizes import buffer_elements, tile_elements
-from .interpreter import InputError
+from .errors import InputError
 from .memory import LARGEST_OFFSET, available_memory
 from .settings import binary_size
 

@@ -10,7 +10,7 @@ from .compile_options import CompileOptions
 from .cpu_target import CPU
 from .cuda_target import CUDA
 from .emulator_target import EMULATOR
-from .interpreter import InputError
+from .errors import InputError
 from .library import Library
 from .target import Target
 

@@ -19,7 +19,7 @@ from xdsl.utils.hints import isa
 
 from ..dialects.block import ItemType, ListType, element_type_of
 from ..dialects.scalar import is_float
-from .scalar_semantics import Array
+from .dtypes import Array
 
 BOUNDS: dict[str, float] = {"f64": 1e-12, "f32": 1e-5, "tf32": 5e-3, "f16": 5e-3, "bf16": 4e-2}
 """Largest error by element type, widest first; for 16 bits, ten times the rounding error of an operation.

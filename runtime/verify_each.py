@@ -34,9 +34,11 @@ from ..passes.stabilize.needs import has_work
 from .array_interpreter import Callback as Opaque
 from .audit import Audit, Reference, Settings
 from .differences import ChangedValue, difference
+from .dtypes import Array
+from .errors import InputError
+from .functions import public_functions
 from .inputs import arguments_of, extents_by_name, random_inputs, result_names
-from .interpreter import InputError, InterpreterError, interpret, public_functions
-from .scalar_semantics import Array
+from .interpreter import InterpreterError, interpret
 
 TOLERANCE = 1e-9
 """Largest relative error of a result, in float64."""

@@ -14,8 +14,8 @@ from ..lowering.levels import functions_of, is_block_program, is_launcher
 from ..lowering.pipelines import PassPipeline
 from ..passes.traffic import contraction_flops, values_for
 from .block_interpreter import DEFAULT_BLOCK_SIZE, Dims
-from .interpreter import select_function
-from .scalar_semantics import Array
+from .dtypes import Array
+from .functions import select_function
 
 TO_BLOCKS = "array-decompose,array-to-block"
 

@@ -30,6 +30,9 @@ from ..runtime.compile_errors import HostCompilerError
 from ..runtime.compile_options import ARCHITECTURES, DEFAULT_ARCH, TIERS
 from ..runtime.cuda_compile import CudaCompilerError
 from ..runtime.cuda_emulator import EmulationError, EmulatorBuildError
+from ..runtime.dtypes import BFLOAT16, Array
+from ..runtime.errors import InputError
+from ..runtime.functions import public_functions, select_function
 from ..runtime.inputs import (
     Argument,
     arguments_of,
@@ -39,10 +42,9 @@ from ..runtime.inputs import (
     random_inputs,
     result_names,
 )
-from ..runtime.interpreter import InputError, Run, interpret, public_functions, select_function
+from ..runtime.interpreter import Run, interpret
 from ..runtime.profile_report import Profile, report
 from ..runtime.ptx import PtxError
-from ..runtime.scalar_semantics import BFLOAT16, Array
 from ..runtime.settings import SettingError
 from ..runtime.targets import INTERPRETER, TARGETS, check_target, names_of_targets
 from ..runtime.tolerances import BOUNDS, compare, narrowest_float

@@ -20,13 +20,13 @@ from ..runtime.api import compile_all
 from ..runtime.compile_options import TIERS, CompileOptions, CudaOptions
 from ..runtime.cuda_compile.resources import resource_table
 from ..runtime.cuda_library import CudaLibrary
+from ..runtime.dtypes import Array
 from ..runtime.executable import Executable
-from ..runtime.interpreter import public_functions, select_function
+from ..runtime.functions import public_functions, select_function
 from ..runtime.library import Library
 from ..runtime.machine_limits import machine_limits
 from ..runtime.profile_report import Profile
 from ..runtime.ranged import extents_of
-from ..runtime.scalar_semantics import Array
 from ..runtime.target import Target
 from ..runtime.targets import INTERPRETER, listed_targets, source_of, target_named, targets_with
 from ..runtime.threads import thread_count

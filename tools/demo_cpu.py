@@ -14,8 +14,8 @@ from rich.table import Table
 from ..lowering.pipelines import PIPELINES
 from ..runtime.api import compile_program
 from ..runtime.compile_errors import HostCompilerError
+from ..runtime.dtypes import Array
 from ..runtime.executable import Executable
-from ..runtime.scalar_semantics import Array
 from ..runtime.threads import thread_count
 from ..runtime.timing import interleaved
 from ..runtime.tolerances import BOUNDS, compare

@@ -10,8 +10,10 @@ from xdsl.dialects.func import FuncOp
 from ..dialects.attributes import SNAPSHOT
 from ..dialects.diagnostics import Diagnostic, did_you_mean, one_sentence
 from ..lowering.programs import ProgramError, parse_text
+from ..runtime.errors import InputError
 from ..runtime.exact import equivalent
-from ..runtime.interpreter import InputError, InterpreterError, public_functions
+from ..runtime.functions import public_functions
+from ..runtime.interpreter import InterpreterError
 from .files import ToolError, read_text
 
 

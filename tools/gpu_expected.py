@@ -15,10 +15,10 @@ from ..dialects.diagnostics import one_sentence
 from ..lowering.programs import parse
 from ..runtime.api import compile_all, random_inputs
 from ..runtime.cuda_emulator import EmulatorBuildError
+from ..runtime.dtypes import Array
 from ..runtime.executable import Executable
 from ..runtime.host_compiler import HostCompilerError
 from ..runtime.interpreter import interpret
-from ..runtime.scalar_semantics import Array
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 

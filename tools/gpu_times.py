@@ -18,8 +18,8 @@ import numpy as np
 
 from ..dialects.diagnostics import one_sentence
 from ..runtime.api import compile_program
+from ..runtime.dtypes import BFLOAT16
 from ..runtime.executable import Executable
-from ..runtime.scalar_semantics import BFLOAT16
 from .gpu_cases import Call, Case, Make
 
 OURS = "ours"

@@ -14,7 +14,8 @@ from xdsl.ir import Attribute, Operation
 from ...dialects import array
 from ...dialects.scalar import is_float
 from ..array_interpreter import constant_array
-from ..scalar_semantics import InterpreterError, numpy_dtype, to_dtype
+from ..dtypes import numpy_dtype, to_dtype
+from ..errors import InterpreterError
 from .field import Field
 from .residues import Residues, Value, Whole, joined, unknown_of
 from .scalar import evaluate_region, number

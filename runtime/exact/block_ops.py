@@ -14,7 +14,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import block
 from ...dialects.block import Kind
 from ..block_interpreter import Blocking, Dims, Nested, Window, mapped_list, positions
-from ..scalar_semantics import InterpreterError, numpy_dtype
+from ..dtypes import numpy_dtype
+from ..errors import InterpreterError
 from .array_ops import custom, of_integers
 from .field import Field
 from .residues import Residues, Value, Whole, joined

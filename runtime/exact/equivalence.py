@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...lowering.programs import parse
-from ..interpreter import select_function
+from ..functions import select_function
 from .evaluate import Program, evaluate, prepare
 from .extents import arguments_of_both, choose_shapes, random_input
 from .field import Exhausted, Field

@@ -15,8 +15,8 @@ from ...dialects import block
 from ...dialects.array.composite import AttentionOp, GeluOp, NormOp, SoftmaxOp, UnaryOp
 from ...dialects.diagnostics import one_sentence
 from ...passes.array_decompose import decompose_patterns
-from ..interpreter import InputError, select_function
-from ..scalar_semantics import InterpreterError
+from ..errors import InputError, InterpreterError
+from ..functions import select_function
 from .array_ops import evaluate_array_op
 from .block_ops import BlockEvaluator, CutDims, Values
 from .field import Field

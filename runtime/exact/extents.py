@@ -16,8 +16,8 @@ from ...dialects.array import DYNAMIC, shape_text
 from ...dialects.scalar import is_float
 from ...lowering.array_to_block.analysis import analyse
 from ...passes.array_simplify_views import simplify_views
+from ..errors import InputError
 from ..inputs import Argument, arguments_of
-from ..interpreter import InputError
 from .evaluate import Program
 from .field import Field
 from .residues import Value, Whole

@@ -21,7 +21,9 @@ from ...dialects.attributes import EXACT_ATTRIBUTE
 from ...dialects.block import exact
 from ...dialects.scalar import INDEX_OPS, is_float, number_of
 from ...passes.pseudo_code.numbers import rational
-from ..scalar_semantics import SCALAR_FUNCTIONS, InterpreterError, evaluate_scalar_op, numpy_dtype, to_dtype
+from ..dtypes import numpy_dtype, to_dtype
+from ..errors import InterpreterError
+from ..scalar_semantics import SCALAR_FUNCTIONS, evaluate_scalar_op
 from .field import Field
 from .marks import NEGATIVE_INFINITY, POSITIVE_INFINITY, UNDETERMINED
 from .residues import Residues, Value, Whole, unknown_of

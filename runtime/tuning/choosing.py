@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from ...lowering.choices import Choice
-from ..interpreter import InputError
+from ..errors import InputError
 from .keys import key_of
 from .request import MODEL, RULES, Request
 from .store import find

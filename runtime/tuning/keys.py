@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..cached_compilation import package_version
 from ..compile_cache import digest_of
 from ..cpu_identity import cpu_identity
-from ..interpreter import select_function
+from ..functions import select_function
 from ..lowered_program import keep_only
 from ..threads import thread_count
 from .records import FORMAT

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..array_interpreter import Callback
-from ..interpreter import InputError
+from ..errors import InputError
 
 RULES, MODEL = "rules", "model"
 LONGEST = 24 * 3600.0

@@ -16,12 +16,13 @@ from ...passes.ranges import ranges_of
 from ..cached_compilation import package_version
 from ..compile_options import CompileOptions
 from ..constants import declared_constants
+from ..dtypes import Array
+from ..errors import InputError
 from ..executable import Executable
+from ..functions import select_function
 from ..inputs import arguments_of, random_inputs
-from ..interpreter import InputError, select_function
 from ..kernel_library import KernelLibrary
 from ..ranged import all_axes
-from ..scalar_semantics import Array
 from ..threads import thread_count
 from .keys import alone, key_of, machine_text
 from .records import Record

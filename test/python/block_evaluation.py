@@ -12,7 +12,7 @@ from bb.dialects.scalar import is_float
 from bb.passes.rules.law import AnyLaw
 from bb.runtime.array_interpreter import Callback
 from bb.runtime.block_interpreter import BlockInterpreter, Counts, Dims, Value
-from bb.runtime.scalar_semantics import numpy_dtype
+from bb.runtime.dtypes import numpy_dtype
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp

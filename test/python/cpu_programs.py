@@ -19,8 +19,9 @@ from bb.lowering.emit_cpp import stages
 from bb.lowering.pipelines import PIPELINES, PassPipeline
 from bb.runtime.api import compile_all
 from bb.runtime.executable import Executable
+from bb.runtime.functions import public_functions
 from bb.runtime.inputs import ordered_inputs
-from bb.runtime.interpreter import interpret, public_functions
+from bb.runtime.interpreter import interpret
 from bb.runtime.tolerances import BOUNDS, compare
 from example_programs import Case, cases, odd_sizes, resized
 from numpy.typing import NDArray

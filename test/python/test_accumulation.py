@@ -13,8 +13,8 @@ from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.array_decompose import ArrayDecomposePass
+from bb.runtime.dtypes import BFLOAT16, to_dtype
 from bb.runtime.interpreter import interpret
-from bb.runtime.scalar_semantics import BFLOAT16, to_dtype
 from bb.tools.docs.hard_inputs import error
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bb.dialects.array import DYNAMIC
 from bb.runtime.arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
-from bb.runtime.interpreter import InputError
+from bb.runtime.errors import InputError
 from bb.runtime.memory import allocate, available_memory
 
 F32 = np.dtype(np.float32)

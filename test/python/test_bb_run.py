@@ -15,7 +15,7 @@ import pytest
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import ALL_PASSES, PIPELINES, PassPipeline, register_pass
 from bb.passes import output
-from bb.runtime.interpreter import public_functions
+from bb.runtime.functions import public_functions
 from bb.runtime.machine_limits import SIZES, MachineLimits, machine_limits
 from bb.runtime.timing import interleaved
 from bb.runtime.tolerances import BOUNDS, compare, narrowest_float

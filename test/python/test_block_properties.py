@@ -15,7 +15,8 @@ from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.interpreter import InterpreterError, interpret, select_function
+from bb.runtime.functions import select_function
+from bb.runtime.interpreter import InterpreterError, interpret
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp

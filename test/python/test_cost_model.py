@@ -19,7 +19,7 @@ from bb.passes.cost.program import CostedProgram
 from bb.passes.cost.shapes import best_shapes, legal_sizes
 from bb.passes.programs import block_programs
 from bb.passes.traffic import modelled_traffic
-from bb.runtime.interpreter import select_function
+from bb.runtime.functions import select_function
 from bb.runtime.machine_description import described
 from bb.runtime.machine_limits import MachineLimits
 from bb.runtime.work import work_of

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.runtime.api import compile_all, compile_program
+from bb.runtime.errors import InputError
 from bb.runtime.executable import Executable
-from bb.runtime.interpreter import InputError, interpret
+from bb.runtime.interpreter import interpret
 from bb.runtime.tolerances import BOUNDS, compare
 from cpu_programs import Array, Program, as_tuple, faults, renamed
 from example_programs import cases, respell

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from bb.lowering.pipelines import PIPELINES, PipelineError
 from bb.runtime.api import compile_program
+from bb.runtime.errors import InputError
 from bb.runtime.executable import Executable
-from bb.runtime.interpreter import InputError
 from cpu_programs import Array, shared_out_always
 
 pytestmark = pytest.mark.long

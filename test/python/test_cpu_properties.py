@@ -12,8 +12,9 @@ from bb.dialects import block
 from bb.lowering.pipelines import PassPipeline
 from bb.runtime.api import compile_all
 from bb.runtime.executable import Executable
+from bb.runtime.functions import select_function
 from bb.runtime.inputs import ordered_inputs
-from bb.runtime.interpreter import interpret, select_function
+from bb.runtime.interpreter import interpret
 from bb.runtime.tolerances import BOUNDS, narrowest_float
 from block_programs import BlockProgram, block_programs
 from cpu_programs import AFTER_BLOCKS, Array, as_tuple, shared_out_always

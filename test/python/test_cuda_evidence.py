@@ -17,7 +17,7 @@ from bb.runtime.compile_options import CompileOptions, CudaOptions
 from bb.runtime.cuda_compile import compile_cuda, cuda_compiler_problem, kernel_resources
 from bb.runtime.cuda_emulator.native_files import device_directory
 from bb.runtime.cuda_library import CudaLibrary
-from bb.runtime.interpreter import select_function
+from bb.runtime.functions import select_function
 from cuda_evidence import EXAMPLES, attention, complaints, run, text_of
 from example_programs import odd_sizes, resized
 

@@ -13,8 +13,8 @@ from bb.lowering.pipelines import PIPELINES
 from bb.runtime import call, call_plan
 from bb.runtime.api import compile_program
 from bb.runtime.call_plan import Intermediate, lay_out
+from bb.runtime.errors import InputError
 from bb.runtime.executable import Executable
-from bb.runtime.interpreter import InputError
 from cpu_programs import Array
 
 

@@ -13,7 +13,9 @@ from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.interpreter import InputError, InterpreterError, Run, interpret, select_function
+from bb.runtime.errors import InputError
+from bb.runtime.functions import select_function
+from bb.runtime.interpreter import InterpreterError, Run, interpret
 from example_programs import Case, assert_agree, cases, odd_sizes, resized, respell
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp

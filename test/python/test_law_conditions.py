@@ -27,7 +27,7 @@ from bb.passes.rules import ALL_RULES, LAW_NAMES
 from bb.passes.rules.law import AnyLaw, Check, Law, Phase
 from bb.passes.rules.table import all_laws, later_laws, laws_tried_in
 from bb.runtime.block_interpreter import Value
-from bb.runtime.scalar_semantics import InterpreterError
+from bb.runtime.errors import InterpreterError
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import RULES_DIR, LawCase, law_cases, operations
 from xdsl.dialects.func import FuncOp

@@ -12,9 +12,9 @@ from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
 from bb.runtime import memory
 from bb.runtime.api import compile_program
+from bb.runtime.dtypes import BFLOAT16
+from bb.runtime.errors import InputError
 from bb.runtime.executable import Executable
-from bb.runtime.interpreter import InputError
-from bb.runtime.scalar_semantics import BFLOAT16
 from bb.runtime.tolerances import BOUNDS, compare
 from numpy.typing import NDArray
 

@@ -16,9 +16,9 @@ from bb.passes.fuse import BlockFusePass
 from bb.passes.stabilize.pivot import candidates
 from bb.passes.stabilize.shift_invariance import is_shift_invariant
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
+from bb.runtime.dtypes import BFLOAT16, to_dtype
 from bb.runtime.exact.equivalence import equivalent
 from bb.runtime.interpreter import Run, interpret
-from bb.runtime.scalar_semantics import BFLOAT16, to_dtype
 from example_programs import load
 from fusion import PROGRAMS_DIR, FusionCase, fusion_cases
 from numpy.typing import NDArray

@@ -12,7 +12,8 @@ from bb.passes.cost.machine import DIRECTORY, read_machine
 from bb.passes.cost.program import CostedProgram
 from bb.passes.programs import block_programs
 from bb.passes.ranges import declare_ranges, ranges_of
-from bb.runtime.interpreter import InputError, select_function
+from bb.runtime.errors import InputError
+from bb.runtime.functions import select_function
 from bb.runtime.ranged import compile_ranges
 from xdsl.dialects.builtin import StringAttr
 

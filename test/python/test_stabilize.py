@@ -20,8 +20,8 @@ from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
 from bb.passes.stabilize.needs import has_work
 from bb.passes.traffic import Traffic, traffic_of_function, values_for
+from bb.runtime.dtypes import BFLOAT16, to_dtype
 from bb.runtime.interpreter import Run, interpret
-from bb.runtime.scalar_semantics import BFLOAT16, to_dtype
 from bb.tools.docs.hard_inputs import MASKED, error, hard_inputs, logits
 from bb.tools.docs.small_examples import HEAD_WIDTH, small_dims
 from block_evaluation import evaluate

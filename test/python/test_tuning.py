@@ -17,7 +17,8 @@ from bb.lowering.pipelines import PIPELINES, PassPipeline
 from bb.passes.cost.machine import DIRECTORY, read_machine
 from bb.passes.ranges import declare_ranges
 from bb.runtime.cache_directory import CacheWarning, forget_warnings
-from bb.runtime.interpreter import InputError, select_function
+from bb.runtime.errors import InputError
+from bb.runtime.functions import select_function
 from bb.runtime.tuning import store
 from bb.runtime.tuning import tune as tuning
 from bb.runtime.tuning.choosing import choice_for
