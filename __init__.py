@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from .dialects.context import make_context as make_context
     from .dialects.diagnostics import OpError as OpError
     from .dialects.verification import verify as verify
+    from .lowering.frontends.mlir_text import ProgramError as ProgramError
+    from .lowering.frontends.mlir_text import parse as parse
     from .lowering.pipelines import PassError as PassError
     from .lowering.pipelines import PassPipeline as PassPipeline
     from .lowering.pipelines import PipelineError as PipelineError
     from .lowering.pipelines import register_pass as register_pass
     from .lowering.pipelines import register_rule as register_rule
-    from .lowering.programs import ProgramError as ProgramError
-    from .lowering.programs import parse as parse
     from .runtime.api import compile_program as compile
     from .runtime.api import random_inputs as random_inputs
     from .runtime.api import run as run
-    from .runtime.compile_errors import HostCompilerError as HostCompilerError
-    from .runtime.compile_options import CudaOptions as CudaOptions
+    from .runtime.calls.compile_options import CudaOptions as CudaOptions
+    from .runtime.checking.exact.equivalence import Verdict as Verdict
+    from .runtime.checking.exact.equivalence import equivalent as equivalent
+    from .runtime.compilation.errors import HostCompilerError as HostCompilerError
     from .runtime.errors import InputError as InputError
     from .runtime.errors import InterpreterError as InterpreterError
-    from .runtime.exact.equivalence import Verdict as Verdict
-    from .runtime.exact.equivalence import equivalent as equivalent
-    from .runtime.executable import Executable as Executable
-    from .runtime.interpreter import Run as Run
-    from .runtime.interpreter import interpret as interpret
+    from .runtime.executable.executable import Executable as Executable
+    from .runtime.interpreter.functions import Run as Run
+    from .runtime.interpreter.functions import interpret as interpret
 
     __version__: str
 
@@ -47,23 +47,23 @@ _HOMES: dict[str, str] = {
     "Array": "dialects.builder",
     "ArrayFunction": "dialects.builder",
     "BlockFunction": "dialects.builder",
-    "CudaOptions": "runtime.compile_options",
-    "Executable": "runtime.executable",
-    "HostCompilerError": "runtime.compile_errors",
+    "CudaOptions": "runtime.calls.compile_options",
+    "Executable": "runtime.executable.executable",
+    "HostCompilerError": "runtime.compilation.errors",
     "InputError": "runtime.errors",
     "InterpreterError": "runtime.errors",
     "OpError": "dialects.diagnostics",
     "PassError": "lowering.pipelines",
     "PassPipeline": "lowering.pipelines",
     "PipelineError": "lowering.pipelines",
-    "ProgramError": "lowering.programs",
-    "Run": "runtime.interpreter",
-    "Verdict": "runtime.exact.equivalence",
+    "ProgramError": "lowering.frontends.mlir_text",
+    "Run": "runtime.interpreter.functions",
+    "Verdict": "runtime.checking.exact.equivalence",
     "build": "dialects.builder",
-    "equivalent": "runtime.exact.equivalence",
-    "interpret": "runtime.interpreter",
+    "equivalent": "runtime.checking.exact.equivalence",
+    "interpret": "runtime.interpreter.functions",
     "make_context": "dialects.context",
-    "parse": "lowering.programs",
+    "parse": "lowering.frontends.mlir_text",
     "random_inputs": "runtime.api",
     "register_pass": "lowering.pipelines",
     "register_rule": "lowering.pipelines",

@@ -19,13 +19,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from bb.dialects.diagnostics import did_you_mean
-from bb.passes.output import os_reason
-from bb.runtime.cache_directory import user_cache
-from bb.runtime.compile_errors import HostCompilerError
-from bb.runtime.settings import SettingError
-from bb.runtime.threads import thread_count
-from bb.tools.common import ArgumentParser, positive
-from bb.tools.files import ToolError, write_text
+from bb.passes.text.output import os_reason
+from bb.runtime.compilation.directory import user_cache
+from bb.runtime.compilation.errors import HostCompilerError
+from bb.runtime.host.settings import SettingError
+from bb.runtime.host.threads import thread_count
+from bb.tools.shared.common import ArgumentParser, positive
+from bb.tools.shared.files import ToolError, write_text
 from comparison.contenders import CONTENDERS, OURS, RIVALS, UNFUSED
 from comparison.floors import Limits
 from comparison.machine import commit, machine, versions

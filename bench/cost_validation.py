@@ -32,14 +32,14 @@ from typing import Any
 
 import bb
 import numpy as np
-from bb.lowering.choices import DEFAULT, UNFUSED, Choice, choice_of
-from bb.passes.selection import as_numbers
-from bb.runtime.cache_directory import DIRECTORY_VARIABLE, user_cache
-from bb.runtime.compile_options import CompileOptions
-from bb.runtime.constants import declare_constants
-from bb.runtime.executable import Executable
-from bb.runtime.functions import select_function
-from bb.runtime.machine_description import this_machine
+from bb.lowering.pipelines.choices import DEFAULT, UNFUSED, Choice, choice_of
+from bb.passes.block.select.candidates import as_numbers
+from bb.runtime.calls.compile_options import CompileOptions
+from bb.runtime.compilation.directory import DIRECTORY_VARIABLE, user_cache
+from bb.runtime.executable.executable import Executable
+from bb.runtime.machine.description import this_machine
+from bb.runtime.program.constants import declare_constants
+from bb.runtime.program.functions import select_function
 from bb.runtime.tuning.choosing import choice_for
 from bb.runtime.tuning.request import Request
 from bb.runtime.tuning.ways import CandidatePipelines, candidate_pipelines, modelled

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.explore import Explorer, Snapshot, cost_of
-from bb.passes.fuse import BlockFusePass
-from bb.passes.normalize import Normalizer
+from bb.passes.block.fuse import BlockFusePass
+from bb.passes.fusion.explore import Explorer, Snapshot, cost_of
+from bb.passes.fusion.normalize import Normalizer
 from layer_chains import decoder, feed_forward
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bb.tools.files import ToolError, write_text
+from bb.tools.shared.files import ToolError, write_text
 from comparison.page import text
 from comparison.records import RecordError
 

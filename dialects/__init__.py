@@ -1,0 +1,1 @@
+"""The three dialects, and the code that parses, builds, verifies and reports on programs."""

@@ -26,9 +26,9 @@ from typing import Any
 import bb
 import numpy as np
 from bb.runtime.api import compile_all
-from bb.runtime.compile_errors import HostCompilerError
-from bb.runtime.executable import Executable, Prepared
-from bb.runtime.settings import SettingError
+from bb.runtime.compilation.errors import HostCompilerError
+from bb.runtime.executable.executable import Executable, Prepared
+from bb.runtime.host.settings import SettingError
 from minilm_model import (
     Array,
     Batch,

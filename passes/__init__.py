@@ -1,0 +1,1 @@
+"""Passes that stay inside one dialect, the laws of fusion, and the analyses that they ask."""

@@ -1,0 +1,1 @@
+"""Everything that executes programs: interpreter, compilers, targets, calls, tuning, checks."""

@@ -10,18 +10,11 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..lowering.programs import parse
-from .array_interpreter import Callback
-from .block_interpreter import DEFAULT_BLOCK_SIZE
-from .compile_options import CompileOptions, CudaOptions
-from .constants import declare_constants
-from .dtypes import Array
+from ..lowering.frontends.mlir_text import parse
+from .arrays.dtypes import Array
+from .calls.compile_options import CompileOptions, CudaOptions
 from .errors import InputError
-from .functions import public_functions, select_function
-from .inputs import check_block_sizes, ordered_inputs
-from .inputs import random_inputs as random_inputs_of
-from .interpreter import interpret
-from .targets import (
+from .executable.targets import (
     INTERPRETER,
     TARGETS,
     check_target,
@@ -30,11 +23,18 @@ from .targets import (
     target_named,
     targets_with,
 )
+from .interpreter.arrays import Callback
+from .interpreter.blocks import DEFAULT_BLOCK_SIZE
+from .interpreter.functions import interpret
+from .program.constants import declare_constants
+from .program.functions import public_functions, select_function
+from .program.inputs import check_block_sizes, ordered_inputs
+from .program.inputs import random_inputs as random_inputs_of
 from .tuning.request import Request
 
 if TYPE_CHECKING:  # what only interprets programs need not wait for it
-    from .executable import Executable
-    from .ranged import RangedExecutable, Ranges
+    from .executable.executable import Executable
+    from .executable.ranges import RangedExecutable, Ranges
 
 
 def run(
@@ -164,8 +164,8 @@ def compile_program(
     leave something else than kernels), HostCompilerError (no C++ compiler, or it refuses the source), and
     what the passes and `parse` raise.
     """
-    from .executable import Executable
-    from .ranged import compile_ranges
+    from .executable.executable import Executable
+    from .executable.ranges import compile_ranges
     from .tuning.choosing import choice_for
 
     own = target_named(target)
@@ -201,7 +201,7 @@ def compile_all(
     """Compile all public functions of a program into one library; the functions by name. See
     `compile_program`.
     """
-    from .executable import Executable
+    from .executable.executable import Executable
 
     program = module if isinstance(module, ModuleOp) else parse(module)
     options = CompileOptions(

@@ -15,18 +15,18 @@ from rich.console import Console
 from rich.table import Table
 
 from ..dialects.diagnostics import one_sentence
-from ..runtime.compile_errors import HostCompilerError
-from ..runtime.cuda_compile import CudaCompilerError, KernelResources, compile_cuda, kernel_resources
-from ..runtime.cuda_compile.resources import resource_table
-from ..runtime.cuda_emulator import WIDTHS, EmulatedModule, EmulatorBuildError, Finding, LaunchReport
-from ..runtime.cuda_emulator.base_module import KernelModule, ModuleOptions
-from ..runtime.cuda_emulator.native_files import device_directory
-from ..runtime.ptx import PtxError, PtxModule
-from ..runtime.settings import SettingError
-from .common import ArgumentParser, message_for, positive, print_error
-from .cuda_arguments import Array, KernelArgument, kernel_arguments, load_array
-from .cuda_findings import as_json, distinct, print_finding
-from .files import ToolError, read_text, write_stdout
+from ..runtime.compilation.errors import HostCompilerError
+from ..runtime.cuda.compile import CudaCompilerError, KernelResources, compile_cuda, kernel_resources
+from ..runtime.cuda.compile.resources import resource_table
+from ..runtime.cuda.emulator import WIDTHS, EmulatedModule, EmulatorBuildError, Finding, LaunchReport
+from ..runtime.cuda.emulator.base_module import KernelModule, ModuleOptions
+from ..runtime.cuda.emulator.native_files import device_directory
+from ..runtime.cuda.ptx import PtxError, PtxModule
+from ..runtime.host.settings import SettingError
+from .cuda_check.arguments import Array, KernelArgument, kernel_arguments, load_array
+from .cuda_check.findings import as_json, distinct, print_finding
+from .shared.common import ArgumentParser, message_for, positive, print_error
+from .shared.files import ToolError, read_text, write_stdout
 
 _ARCHITECTURES = "sm_80,sm_90,sm_100"
 _REFUSALS = (ToolError, EmulatorBuildError, CudaCompilerError, PtxError, HostCompilerError, SettingError)

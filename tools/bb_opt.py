@@ -31,14 +31,22 @@ from ..lowering.pipelines import (
     named_pipeline,
     split_after,
 )
-from ..passes.cost.machine import Machine, register_machine
+from ..passes.analysis.cost.machine import Machine, register_machine
 from ..passes.rules import ALL_RULES
-from .expected_diagnostics import check_expectations
-from .files import DEFAULT_LIMIT_MIB, Chunk, ToolError, read_text, split_chunks, write_stdout, write_text
+from .opt.expected_diagnostics import check_expectations
+from .shared.files import (
+    DEFAULT_LIMIT_MIB,
+    Chunk,
+    ToolError,
+    read_text,
+    split_chunks,
+    write_stdout,
+    write_text,
+)
 
 if TYPE_CHECKING:
-    from .equivalence_check import EquivalenceCheck
-    from .explanation import Explanation
+    from .opt.equivalence_check import EquivalenceCheck
+    from .opt.explanation import Explanation
 
 OUTPUT_LANGUAGES: dict[str, str] = {
     "mlir": "the program as MLIR text",
@@ -91,17 +99,17 @@ def _run(options: argparse.Namespace) -> int:
     if options.print_between_passes:
         pipeline.callback = _printer_between(options)
     if options.verify_each:
-        from ..runtime.verify_each import verified
+        from ..runtime.checking.verify_each import verified
 
         pipeline = verified(pipeline, options.verify_seed or 0, pipeline.callback)
     explanation = None
     if options.explain:
-        from .explanation import Explanation
+        from .opt.explanation import Explanation
 
         pipeline = explanation = Explanation(pipeline, programs=options.pseudo_code)
     check = None
     if options.verify_equivalence is not None:
-        from .equivalence_check import EquivalenceCheck
+        from .opt.equivalence_check import EquivalenceCheck
 
         check = EquivalenceCheck(options.verify_equivalence, options.max_input_size, _print_error)
     name, text = read_text(options.input, options.max_input_size)
@@ -110,7 +118,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _this_machine() -> Machine:
     """Return the target `cpu` of the cost model, measured on first use."""
-    from ..runtime.machine_description import this_machine
+    from ..runtime.machine.description import this_machine
 
     return this_machine()
 
@@ -234,7 +242,7 @@ def _as_pseudo_code(module: ModuleOp) -> str:
     """Return each function as pseudo-code, and other operations as MLIR text."""
     from xdsl.dialects.func import FuncOp
 
-    from ..passes.pseudo_code import pseudo_code
+    from ..passes.text.pseudo_code import pseudo_code
 
     return "\n".join(pseudo_code(op) if isinstance(op, FuncOp) else f"{op}\n" for op in module.ops)
 
@@ -242,7 +250,7 @@ def _as_pseudo_code(module: ModuleOp) -> str:
 def _as_cpp(module: ModuleOp) -> str:
     """The kernels of a program as C++. Raises DiagnosticException where there are none."""
     from ..dialects import kernel
-    from ..lowering.emit_cpp import emit_cpp
+    from ..lowering.emit.cpp import emit_cpp
 
     kernels = kernel.kernels_of(module)
     if not kernels:
@@ -255,8 +263,8 @@ def _as_cpp(module: ModuleOp) -> str:
 def _as_cuda(module: ModuleOp) -> str:
     """The kernels of a program as CUDA C++, their tiles placed. Raises DiagnosticException without any."""
     from ..dialects import kernel
-    from ..lowering.emit_cuda import emit_cuda
-    from ..passes.kernel_place_cuda import KernelPlaceCudaPass
+    from ..lowering.emit.cuda import emit_cuda
+    from ..passes.kernel.place_cuda import KernelPlaceCudaPass
 
     if not kernel.kernels_of(module):
         raise DiagnosticException(

@@ -21,19 +21,25 @@ from xdsl.ir import Attribute
 from ..dialects.array import array_type
 from ..dialects.diagnostics import one_sentence
 from ..dialects.parsing import parse_module
-from ..lowering.levels import functions_of, is_launcher
 from ..lowering.pipelines import PassPipeline, PipelineError
-from ..passes.output import os_reason, replace_file
-from ..runtime.block_interpreter import DEFAULT_BLOCK_SIZE
-from ..runtime.cache_directory import CacheWarning
-from ..runtime.compile_errors import HostCompilerError
-from ..runtime.compile_options import ARCHITECTURES, DEFAULT_ARCH, TIERS
-from ..runtime.cuda_compile import CudaCompilerError
-from ..runtime.cuda_emulator import EmulationError, EmulatorBuildError
-from ..runtime.dtypes import BFLOAT16, Array
+from ..lowering.pipelines.levels import functions_of, is_launcher
+from ..passes.text.output import os_reason, replace_file
+from ..runtime.arrays.dtypes import BFLOAT16, Array
+from ..runtime.calls.compile_options import ARCHITECTURES, DEFAULT_ARCH, TIERS
+from ..runtime.checking.tolerances import BOUNDS, compare, narrowest_float
+from ..runtime.compilation.directory import CacheWarning
+from ..runtime.compilation.errors import HostCompilerError
+from ..runtime.cuda.compile import CudaCompilerError
+from ..runtime.cuda.emulator import EmulationError, EmulatorBuildError
+from ..runtime.cuda.ptx import PtxError
 from ..runtime.errors import InputError
-from ..runtime.functions import public_functions, select_function
-from ..runtime.inputs import (
+from ..runtime.executable.targets import INTERPRETER, TARGETS, check_target, names_of_targets
+from ..runtime.host.settings import SettingError
+from ..runtime.interpreter.blocks import DEFAULT_BLOCK_SIZE
+from ..runtime.interpreter.functions import Run, interpret
+from ..runtime.profile.report import Profile, report
+from ..runtime.program.functions import public_functions, select_function
+from ..runtime.program.inputs import (
     Argument,
     arguments_of,
     as_input,
@@ -42,18 +48,12 @@ from ..runtime.inputs import (
     random_inputs,
     result_names,
 )
-from ..runtime.interpreter import Run, interpret
-from ..runtime.profile_report import Profile, report
-from ..runtime.ptx import PtxError
-from ..runtime.settings import SettingError
-from ..runtime.targets import INTERPRETER, TARGETS, check_target, names_of_targets
-from ..runtime.tolerances import BOUNDS, compare, narrowest_float
 from ..runtime.tuning.request import checked_seconds
-from .benchmark import Measurement
-from .common import ArgumentParser, assignment, message_for, positive, print_error, sizes
-from .compiled import Compiled, check_options, resources_of, source_text
-from .files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout, write_text
-from .roofline import draw_roofline
+from .run.bench import Measurement
+from .run.compiled import Compiled, check_options, resources_of, source_text
+from .run.roofline import draw_roofline
+from .shared.common import ArgumentParser, assignment, message_for, positive, print_error, sizes
+from .shared.files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout, write_text
 
 
 def main(argv: Sequence[str] | None = None) -> int:

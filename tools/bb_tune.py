@@ -11,13 +11,13 @@ import warnings
 from collections.abc import Sequence
 
 from ..dialects.diagnostics import did_you_mean
-from ..runtime.cache_directory import CacheWarning
-from ..runtime.settings import SettingError
-from ..runtime.timing import duration
+from ..runtime.compilation.directory import CacheWarning
+from ..runtime.host.settings import SettingError
+from ..runtime.host.timing import duration
 from ..runtime.tuning.records import Record
 from ..runtime.tuning.store import StoreError, all_records, clear, export_file, import_file
-from .common import ArgumentParser, message_for, print_error
-from .files import ToolError, write_stdout
+from .shared.common import ArgumentParser, message_for, print_error
+from .shared.files import ToolError, write_stdout
 
 _COLUMNS = ("function", "arguments", "threads", "choice", "time", "default", "unfused", "ways", "measured")
 _NAMES = "the functions whose choices are meant (default: all)"

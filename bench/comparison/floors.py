@@ -12,8 +12,8 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-from bb.runtime import machine_limits
-from bb.runtime.shared_objects import compile_shared_object, load_shared_object
+from bb.runtime.compilation.shared_objects import compile_shared_object, load_shared_object
+from bb.runtime.machine import limits as machine_limits
 
 from .workloads import Workload
 

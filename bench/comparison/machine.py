@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from bb.runtime.cpu_identity import describe_processor
-from bb.runtime.host_compiler import find_compiler
-from bb.runtime.threads import usable_cpus
+from bb.runtime.compilation.host_compiler import find_compiler
+from bb.runtime.host.processor import describe_processor
+from bb.runtime.host.threads import usable_cpus
 
 from .contenders import CONTENDERS
 

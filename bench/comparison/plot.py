@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bb.tools.files import ToolError
+from bb.tools.shared.files import ToolError
 
 from .contenders import OURS, UNFUSED
 from .records import Record, Row

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 try:
     from scipy.special import erf  # ten times as fast
 except ImportError:
-    from bb.runtime.scalar_semantics import erf
+    from bb.runtime.interpreter.scalar_semantics import erf
 
 Array = NDArray[Any]
 

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import block
-from ...passes.array_simplify_views import simplify_views
+from ...passes.array.simplify_views import simplify_views
 from .analysis import Analysis, analyse
 from .axis_classes import Role
 from .emit import Emitter

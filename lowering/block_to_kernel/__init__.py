@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects.kernel import kernels_of
-from ...passes.programs import block_programs
+from ...passes.analysis.programs import block_programs
 from .host import lower_function
 from .layout import Orientation
 from .placement import LOCAL_MEMORY, place_lists

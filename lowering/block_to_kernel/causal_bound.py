@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ...dialects import block
-from ...passes.causal import Until, masked_later
+from ...passes.analysis.causal_masks import Until, masked_later
 from .running_maximum import may_run
 
 

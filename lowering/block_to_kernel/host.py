@@ -16,8 +16,8 @@ from ...dialects.block import Kind
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
 from ...dialects.kernel.precision import computes_in_double
-from ...passes.causal import masked_later
-from ...passes.cleanup import dead_code_patterns
+from ...passes.analysis.causal_masks import masked_later
+from ...passes.fusion.cleanup import dead_code_patterns
 from .layout import Layouts, Orientation, orientation_of
 from .nest import NestLowering, Place, first_of
 from .products import Products

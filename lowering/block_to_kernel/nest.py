@@ -16,7 +16,7 @@ from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes, Output
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
-from ...passes.causal import Until
+from ...passes.analysis.causal_masks import Until
 from .causal_bound import visible_until
 from .layout import Layouts, is_block
 from .products import Products, type_of_products

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block
 from ...dialects.block import Kind
-from ...passes.items import constant_of
+from ...passes.analysis.items import constant_of
 
 
 class _Degree(Enum):

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.diagnostics import location_of
-from ..source_text import location_comment
+from .source_text import location_comment
 
 
 def place_comment(op: Operation) -> str:

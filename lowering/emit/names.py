@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..source_text import LONGEST_NAME, mangle
+from .source_text import LONGEST_NAME, mangle
 
 
 class Names:

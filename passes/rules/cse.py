@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..structural_keys import Interner, Keys
+from ..analysis.structural_keys import Interner, Keys
 from .law import Check, Law, Phase, Topic
 
 

@@ -10,8 +10,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ...dialects.block import Kind
-from ..facts import is_invariant
-from ..items import Scale, Shift
+from ..analysis.facts import is_invariant
+from ..analysis.items import Scale, Shift
 from .law import Check, Law, Placer, Topic
 from .shared.map_editing import add_input, add_results, insert_before_yield
 

@@ -8,8 +8,8 @@ from xdsl.dialects import math
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..facts import waits_longer
-from ..items import body_ops, shift_of, unary
+from ..analysis.facts import waits_longer
+from ..analysis.items import body_ops, shift_of, unary
 from .law import Check, Law, Placer, Topic
 from .shared.items import copy_elementwise, exponential
 

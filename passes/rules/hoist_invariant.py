@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
-from ..facts import is_inside
+from ..analysis.facts import is_inside
 from .law import Check, Law, Topic
 
 Invariant = (

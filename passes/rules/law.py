@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from ..facts import Facts
+from ..analysis.facts import Facts
 
 OpT = TypeVar("OpT", bound=Operation)
 SiteT = TypeVar("SiteT")

@@ -11,8 +11,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, DimQuantity, Kind
-from ..facts import is_inside, is_invariant
-from ..items import Scale, Shift, is_float_item, quantity
+from ..analysis.facts import is_inside, is_invariant
+from ..analysis.items import Scale, Shift, is_float_item, quantity
 from .law import Check, Law, Placer, SiteT, Topic, operation_classes, type_argument
 from .shared.map_editing import add_results, after, insert_before_yield
 

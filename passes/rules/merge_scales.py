@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..items import Scale, Shift, is_float_item, uniform_value
+from ..analysis.items import Scale, Shift, is_float_item, uniform_value
 from .law import Law, OpT, Placer, SiteT, Topic
 from .shared.items import product, total
 

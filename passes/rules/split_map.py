@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import block
-from ..facts import kind_of
+from ..analysis.facts import kind_of
 from .law import Check
 from .shared.extension import Extension, named, part_for, slice_of
 

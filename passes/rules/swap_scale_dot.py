@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..facts import computed_from
-from ..items import Scale, is_float_item, scale_of, through_cast
+from ..analysis.facts import computed_from
+from ..analysis.items import Scale, is_float_item, scale_of, through_cast
 from .law import Check, Law, OpT, Phase, Placer, SiteT, Topic
 from .shared.dot_operands import DotOperand
 from .shared.items import cast, linear, product

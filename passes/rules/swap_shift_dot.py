@@ -14,8 +14,8 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..facts import waits_for_reduction
-from ..items import Mask, Shift, is_float_item, mask_of, quantity, scale_of, shift_of, through_cast
+from ..analysis.facts import waits_for_reduction
+from ..analysis.items import Mask, Shift, is_float_item, mask_of, quantity, scale_of, shift_of, through_cast
 from .law import Check, Law, OpT, Placer, SiteT, Topic
 from .shared.dot_operands import DotOperand, operands_of
 from .shared.items import cast, copy_elementwise, linear, product

@@ -14,8 +14,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr
-from ..facts import is_positive
-from ..items import is_float_item, unary
+from ..analysis.facts import is_positive
+from ..analysis.items import is_float_item, unary
 from .law import Check, Law, OpT, Placer, SiteT, Topic
 from .shared.items import linear, logarithm, uniform
 from .shared.vector_forms import ScalarForm, flat_factors, flat_terms, is_statistic, multiple, scalar_form

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...lowering.choices import Choice
+from ...lowering.pipelines.choices import Choice
 from ..errors import InputError
 from .keys import key_of
 from .request import MODEL, RULES, Request

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..cached_compilation import package_version
-from ..compile_cache import digest_of
-from ..cpu_identity import cpu_identity
-from ..functions import select_function
-from ..lowered_program import keep_only
-from ..threads import thread_count
+from ..calls.lowered import keep_only
+from ..compilation.cache import digest_of
+from ..compilation.cached import package_version
+from ..host.processor import cpu_identity
+from ..host.threads import thread_count
+from ..program.functions import select_function
 from .records import FORMAT
 
 

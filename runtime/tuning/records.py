@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from ...dialects.diagnostics import did_you_mean
-from ...lowering.choices import Choice, choice_of
+from ...lowering.pipelines.choices import Choice, choice_of
 
 FORMAT = 1
 """Changes where records of an older version say something else, or choices mean something else."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..array_interpreter import Callback
 from ..errors import InputError
+from ..interpreter.arrays import Callback
 
 RULES, MODEL = "rules", "model"
 LONGEST = 24 * 3600.0

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ...lowering.choices import DEFAULT, Choice
-from ..threads import usable_cpus
+from ...lowering.pipelines.choices import DEFAULT, Choice
+from ..host.threads import usable_cpus
 from .ways import CandidatePipeline
 
 COMPILING = 0.6

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from ...passes.output import os_reason, replace_file
-from ..cache_directory import CacheDirectory, user_cache, warn_unusable, write_whole
+from ...passes.text.output import os_reason, replace_file
+from ..compilation.directory import CacheDirectory, user_cache, warn_unusable, write_whole
 from .records import FORMAT, KEY, Record, record_of
 
 FOLDER = "choices"

@@ -10,20 +10,20 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.array import DYNAMIC
-from ...lowering.choices import DEFAULT, UNFUSED, Choice
-from ...passes.cost.machine import machine_named
-from ...passes.ranges import ranges_of
-from ..cached_compilation import package_version
-from ..compile_options import CompileOptions
-from ..constants import declared_constants
-from ..dtypes import Array
+from ...lowering.pipelines.choices import DEFAULT, UNFUSED, Choice
+from ...passes.analysis.cost.machine import machine_named
+from ...passes.analysis.ranges import ranges_of
+from ..arrays.dtypes import Array
+from ..calls.compile_options import CompileOptions
+from ..compilation.cached import package_version
+from ..cpu.library import KernelLibrary
 from ..errors import InputError
-from ..executable import Executable
-from ..functions import select_function
-from ..inputs import arguments_of, random_inputs
-from ..kernel_library import KernelLibrary
-from ..ranged import all_axes
-from ..threads import thread_count
+from ..executable.executable import Executable
+from ..executable.ranges import all_axes
+from ..host.threads import thread_count
+from ..program.constants import declared_constants
+from ..program.functions import select_function
+from ..program.inputs import arguments_of, random_inputs
 from .keys import alone, key_of, machine_text
 from .records import Record
 from .request import Request, checked_seconds

@@ -10,14 +10,14 @@ from xdsl.passes import ModulePass
 
 from ...dialects.block import is_stabilized
 from ...dialects.context import make_context
-from ...lowering.choices import BUDGET, DEFAULT, UNFUSED, Choice
-from ...lowering.levels import TO_BLOCKS, is_block_program, remaining_passes
 from ...lowering.pipelines import PassPipeline, split_after
-from ...passes.cost.machine import Machine
-from ...passes.cost.program import CostedProgram
-from ...passes.cost.shapes import legal_sizes
-from ...passes.programs import block_programs
-from ...passes.selection import Candidate, Sizes, all_candidates, as_numbers
+from ...lowering.pipelines.choices import BUDGET, DEFAULT, UNFUSED, Choice
+from ...lowering.pipelines.levels import TO_BLOCKS, is_block_program, remaining_passes
+from ...passes.analysis.cost.machine import Machine
+from ...passes.analysis.cost.program import CostedProgram
+from ...passes.analysis.cost.shapes import legal_sizes
+from ...passes.analysis.programs import block_programs
+from ...passes.block.select.candidates import Candidate, Sizes, all_candidates, as_numbers
 
 DISTRIBUTE, TO_KERNELS = "block-distribute", "block-to-kernel"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from bb.runtime.array_interpreter import evaluate_array_op
+from bb.runtime.interpreter.arrays import evaluate_array_op
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp

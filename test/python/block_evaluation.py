@@ -10,9 +10,9 @@ from bb.dialects import block
 from bb.dialects.array import DYNAMIC
 from bb.dialects.scalar import is_float
 from bb.passes.rules.law import AnyLaw
-from bb.runtime.array_interpreter import Callback
-from bb.runtime.block_interpreter import BlockInterpreter, Counts, Dims, Value
-from bb.runtime.dtypes import numpy_dtype
+from bb.runtime.arrays.dtypes import numpy_dtype
+from bb.runtime.interpreter.arrays import Callback
+from bb.runtime.interpreter.blocks import BlockInterpreter, Counts, Dims, Value
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from bb.dialects import block
 from bb.dialects.block import CoefficientAttr, Kind, Tier
-from bb.runtime.block_interpreter import Value
+from bb.runtime.interpreter.blocks import Value
 from block_drafter import RANGE, ItemDrafter, Known
 from block_evaluation import random_arguments
 from hypothesis import strategies as st

@@ -64,8 +64,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture
 def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache of compiled code for one test; nothing is remembered of compilers."""
-    from bb.runtime.cache_directory import forget_warnings
-    from bb.runtime.host_compiler import forget_compilers
+    from bb.runtime.compilation.directory import forget_warnings
+    from bb.runtime.compilation.host_compiler import forget_compilers
 
     path = tmp_path / "cache"
     monkeypatch.setenv("BB_CACHE_DIR", str(path))
@@ -77,7 +77,7 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def compiler(tmp_path: Path, cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a compiler that counts its calls, which CXX names; the cache is empty."""
-    from bb.runtime.host_compiler import find_compiler
+    from bb.runtime.compilation.host_compiler import find_compiler
     from fake_compilers import fake_compiler
 
     folder = tmp_path / "compiler"

@@ -15,14 +15,14 @@ from unittest import mock
 import numpy as np
 from bb.dialects import block
 from bb.dialects.parsing import parse_module
-from bb.lowering.emit_cpp import stages
+from bb.lowering.emit.cpp import stages
 from bb.lowering.pipelines import PIPELINES, PassPipeline
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
-from bb.runtime.functions import public_functions
-from bb.runtime.inputs import ordered_inputs
-from bb.runtime.interpreter import interpret
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.checking.tolerances import BOUNDS, compare
+from bb.runtime.executable.executable import Executable
+from bb.runtime.interpreter.functions import interpret
+from bb.runtime.program.functions import public_functions
+from bb.runtime.program.inputs import ordered_inputs
 from example_programs import Case, cases, odd_sizes, resized
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp, StringAttr

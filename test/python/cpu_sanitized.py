@@ -9,7 +9,7 @@ import sys
 from contextlib import nullcontext
 
 from bb.runtime.api import compile_all
-from bb.runtime.tolerances import BOUNDS
+from bb.runtime.checking.tolerances import BOUNDS
 from cpu_programs import AFTER_BLOCKS, as_blocks, example_programs, faults, shared_out_always
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from bb.dialects import block, kernel
 from bb.dialects.kernel.placement import WARPS_ATTRIBUTE
-from bb.lowering.programs import parse
-from bb.passes.kernel_moves import moves_of_kernel
+from bb.lowering.frontends.mlir_text import parse
+from bb.passes.analysis.traffic.kernel import moves_of_kernel
 from bb.runtime.api import compile_program, random_inputs
-from bb.runtime.compile_options import CudaOptions
-from bb.runtime.cuda_emulator import WIDTHS, LaunchReport
-from bb.runtime.executable import Executable
-from bb.runtime.interpreter import interpret
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.calls.compile_options import CudaOptions
+from bb.runtime.checking.tolerances import BOUNDS, compare
+from bb.runtime.cuda.emulator import WIDTHS, LaunchReport
+from bb.runtime.executable.executable import Executable
+from bb.runtime.interpreter.functions import interpret
 from paths import ROOT
 from xdsl.dialects.builtin import FixedBitwidthType
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from bb.runtime.cuda_emulator import EmulatedKernel, LaunchReport, TensorMap
+from bb.runtime.cuda.emulator import EmulatedKernel, LaunchReport, TensorMap
 from paths import TESTS
 
 FOLDER = TESTS / "cuda"

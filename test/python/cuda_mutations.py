@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bb.runtime.cuda_emulator import EmulatedModule, LaunchReport
+from bb.runtime.cuda.emulator import EmulatedModule, LaunchReport
 from cuda_kernels import KERNELS, Case, outcome
 
 SEEDS = 10

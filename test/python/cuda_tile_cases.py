@@ -10,8 +10,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from bb.runtime.cuda_emulator import EmulatedKernel, EmulatedModule
-from bb.runtime.ptx import PtxModule
+from bb.runtime.cuda.emulator import EmulatedKernel, EmulatedModule
+from bb.runtime.cuda.ptx import PtxModule
 from cuda_kernels import FOLDER, Case
 
 DTYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16), "float": np.dtype(np.float32)}

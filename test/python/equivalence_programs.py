@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import bb
-from bb.runtime.functions import public_functions
+from bb.runtime.program.functions import public_functions
 from example_programs import EXAMPLES, free_dims, resized
 from paths import PROGRAMS
 from xdsl.dialects.builtin import ModuleOp

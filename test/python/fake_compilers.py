@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bb.runtime.shared_objects import compile_shared_object, load_shared_object
+from bb.runtime.compilation.shared_objects import compile_shared_object, load_shared_object
 
 ADD = 'extern "C" __attribute__((visibility("default"))) int add(int a, int b) { return a + b; }\n'
 OLD = 1_000_000_000

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bb.runtime.cuda_emulator import EmulatedModule
+from bb.runtime.cuda.emulator import EmulatedModule
 
 
 def with_cupy(monkeypatch: pytest.MonkeyPatch, cupy: object) -> None:
@@ -23,7 +23,7 @@ def with_cupy(monkeypatch: pytest.MonkeyPatch, cupy: object) -> None:
             raise cupy
         return cupy if name == "cupy" else original(name)
 
-    monkeypatch.setattr("bb.runtime.cuda_device.importlib.import_module", load)
+    monkeypatch.setattr("bb.runtime.cuda.device.importlib.import_module", load)
 
 
 class DeviceArray:

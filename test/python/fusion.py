@@ -14,12 +14,12 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.explore import Explorer, Snapshot, apply, cost_of
-from bb.passes.measure import MeasureCheck
-from bb.passes.normalize import Normalizer
-from bb.passes.structural_keys import Interner, program_key
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.interpreter import interpret
+from bb.passes.analysis.structural_keys import Interner, program_key
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.passes.fusion.explore import Explorer, Snapshot, apply, cost_of
+from bb.passes.fusion.normalize import Normalizer
+from bb.passes.fusion.termination import MeasureCheck
+from bb.runtime.interpreter.functions import interpret
 from example_programs import EXAMPLES, load
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp, TensorType

@@ -12,7 +12,7 @@ import numpy as np
 from bb.dialects import block
 from bb.dialects.verification import verify
 from bb.passes.rules.law import AnyLaw
-from bb.runtime.block_interpreter import Value
+from bb.runtime.interpreter.blocks import Value
 from block_evaluation import Array, difference
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp

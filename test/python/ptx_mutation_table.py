@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from bb.runtime.ptx import PtxModule
+from bb.runtime.cuda.ptx import PtxModule
 from cuda_kernels import KERNELS, outcome
 from cuda_mutations import MUTATIONS, Mutation, Verdict, verdict
 from paths import ROOT

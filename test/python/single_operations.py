@@ -6,7 +6,7 @@ import numpy as np
 from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
-from bb.runtime.array_interpreter import evaluate_array_op
+from bb.runtime.interpreter.arrays import evaluate_array_op
 from xdsl.dialects.func import FuncOp
 
 

@@ -12,9 +12,9 @@ from bb.dialects import array, block
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.array_decompose import ArrayDecomposePass
-from bb.runtime.dtypes import BFLOAT16, to_dtype
-from bb.runtime.interpreter import interpret
+from bb.passes.array.decompose import ArrayDecomposePass
+from bb.runtime.arrays.dtypes import BFLOAT16, to_dtype
+from bb.runtime.interpreter.functions import interpret
 from bb.tools.docs.hard_inputs import error
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp

@@ -18,7 +18,7 @@ from bb.dialects.array import (
 from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
-from bb.passes.array_decompose import ArrayDecomposePass
+from bb.passes.array.decompose import ArrayDecomposePass
 from xdsl.dialects.func import FuncOp
 
 COMPOSITES = (SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp)

@@ -12,7 +12,7 @@ from bb.dialects import kernel
 from bb.dialects.array import ElementwiseOp
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline, named_pipeline
-from bb.passes.array_inline_indices import is_index_arithmetic
+from bb.passes.array.inline_indices import is_index_arithmetic
 from hypothesis import given, settings
 from xdsl.dialects.builtin import ModuleOp
 

@@ -10,8 +10,8 @@ from bb.dialects.array import ElementwiseOp, YieldOp
 from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.scalar import SCALAR_OPS
-from bb.runtime.array_interpreter import InterpreterError, evaluate_array_op, numpy_dtype
-from bb.runtime.scalar_semantics import SCALAR_FUNCTIONS, erf, evaluate_scalar_region
+from bb.runtime.interpreter.arrays import InterpreterError, evaluate_array_op, numpy_dtype
+from bb.runtime.interpreter.scalar_semantics import SCALAR_FUNCTIONS, erf, evaluate_scalar_region
 from single_operations import normal, run, scalar
 from xdsl.dialects.builtin import IndexType, IntegerType, bf16, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Block

@@ -11,7 +11,7 @@ from array_programs import Array, ArrayProgram, array_program_texts, array_progr
 from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
-from bb.passes.array_decompose import ArrayDecomposePass
+from bb.passes.array.decompose import ArrayDecomposePass
 from hypothesis import given, settings
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer

@@ -12,7 +12,7 @@ from bb.dialects import block
 from bb.dialects.array import ArrayOp, ConcatOp, MatmulOp, ReshapeOp, SliceOp, TransposeOp, shape_of
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
-from bb.runtime.interpreter import interpret
+from bb.runtime.interpreter.functions import interpret
 from example_programs import EXAMPLES, Case, load, resized, respell
 from hypothesis import given, settings
 from numpy.typing import NDArray

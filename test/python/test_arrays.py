@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.dialects.array import DYNAMIC
-from bb.runtime.arrays import ArrayView, input_view, output_view, refuse_overlap, view_of
+from bb.runtime.arrays.limits import allocate, available_memory
+from bb.runtime.arrays.views import ArrayView, input_view, output_view, refuse_overlap, view_of
 from bb.runtime.errors import InputError
-from bb.runtime.memory import allocate, available_memory
 
 F32 = np.dtype(np.float32)
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -315,7 +315,7 @@ def test_sizes_are_refused_before_allocation(
 
 
 def test_small_results_do_not_wait_for_the_system(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("bb.runtime.memory.available_memory", lambda: 0)
+    monkeypatch.setattr("bb.runtime.arrays.limits.available_memory", lambda: 0)
     assert allocate("y", (64, 64), F32).shape == (64, 64)
     with pytest.raises(InputError, match=r"y of shape \[4194304\] needs 16.0 MiB, but only 0 bytes"):
         allocate("y", (2**22,), F32)

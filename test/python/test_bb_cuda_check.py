@@ -9,10 +9,10 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import cuda_compiler_problem
+from bb.runtime.cuda.compile import cuda_compiler_problem
 from bb.tools.bb_cuda_check import main
-from bb.tools.cuda_arguments import kernel_arguments
-from bb.tools.files import ToolError
+from bb.tools.cuda_check.arguments import kernel_arguments
+from bb.tools.shared.files import ToolError
 from paths import ROOT
 
 pytestmark = pytest.mark.long

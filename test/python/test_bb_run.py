@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import ALL_PASSES, PIPELINES, PassPipeline, register_pass
-from bb.passes import output
-from bb.runtime.functions import public_functions
-from bb.runtime.machine_limits import SIZES, MachineLimits, machine_limits
-from bb.runtime.timing import interleaved
-from bb.runtime.tolerances import BOUNDS, compare, narrowest_float
+from bb.passes.text import output
+from bb.runtime.checking.tolerances import BOUNDS, compare, narrowest_float
+from bb.runtime.host.timing import interleaved
+from bb.runtime.machine.limits import SIZES, MachineLimits, machine_limits
+from bb.runtime.program.functions import public_functions
 from bb.tools.bb_run import main
 from example_programs import EXAMPLES, EXAMPLES_DIR, load
 from xdsl.context import Context
@@ -324,8 +324,8 @@ def test_cpu_check_needs_a_program_that_the_interpreter_runs(scale: Path, tmp_pa
 @pytest.mark.parametrize("name", ["softmax", "lora"])
 def test_bench(name: str, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
     limits = MachineLimits(2, 1e9, 5e8, ((2**20, 4e9), (2**28, 1e9)))
-    monkeypatch.setattr("bb.tools.compiled.machine_limits", lambda *_: limits)
-    monkeypatch.setattr("bb.runtime.timing.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("bb.tools.run.compiled.machine_limits", lambda *_: limits)
+    monkeypatch.setattr("bb.runtime.host.timing.LEAST_SECONDS", 0.0)
     done = bb_run(EXAMPLES_DIR / f"{name}.mlir", "--target", "cpu", "--random", 0, "--bench")
     assert (done.status, done.errors) == (0, "")
     *_, bench, floor = done.output.splitlines()
@@ -337,8 +337,8 @@ def test_bench(name: str, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
 
 def test_bench_of_a_program_without_kernels(tmp_path: Path, bb_run: BbRun, monkeypatch: pytest.MonkeyPatch):
     limits = MachineLimits(2, 1e9, 5e8, ((2**20, 4e9),))
-    monkeypatch.setattr("bb.tools.compiled.machine_limits", lambda *_: limits)
-    monkeypatch.setattr("bb.runtime.timing.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("bb.tools.run.compiled.machine_limits", lambda *_: limits)
+    monkeypatch.setattr("bb.runtime.host.timing.LEAST_SECONDS", 0.0)
     program = tmp_path / "iota.mlir"
     program.write_text(
         "func.func @f() -> tensor<4xi64> {\n  %i = array.iota axis 0 : tensor<4xi64>\n"
@@ -350,7 +350,7 @@ def test_bench_of_a_program_without_kernels(tmp_path: Path, bb_run: BbRun, monke
 
 
 def test_bench_lets_functions_take_turns(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("bb.runtime.timing.LEAST_SECONDS", 0.1)
+    monkeypatch.setattr("bb.runtime.host.timing.LEAST_SECONDS", 0.1)
     order: list[str] = []
     times = interleaved([lambda: order.append("a"), lambda: (order.append("b"), time.sleep(0.03))])
     assert order[:4] == ["a", "a", "b", "b"]
@@ -375,7 +375,7 @@ def test_limits_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found.peak_float > 1.2 * found.peak_double > 0
     assert len(found.bandwidths) == len(SIZES)
     (kept,) = (tmp_path / "limits").iterdir()
-    monkeypatch.setattr("bb.runtime.machine_limits.compile_shared_object", None)
+    monkeypatch.setattr("bb.runtime.machine.limits.compile_shared_object", None)
     machine_limits.cache_clear()
     assert machine_limits(1) == found
     for text in ("{}", "no JSON", '{"peak_float": 1, "peak_double": 1, "bandwidths": []}'):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.interpreter import Run, interpret
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.runtime.interpreter.functions import Run, interpret
 from xdsl.dialects.func import FuncOp
 
 TEXT = """func.func @f(%x: tensor<10xEXTENTxf32>) -> tensor<10xf32>

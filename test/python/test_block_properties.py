@@ -14,9 +14,9 @@ from bb.dialects.diagnostics import OpError
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.functions import select_function
-from bb.runtime.interpreter import InterpreterError, interpret
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.runtime.interpreter.functions import InterpreterError, interpret
+from bb.runtime.program.functions import select_function
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp

@@ -12,7 +12,7 @@ import bb
 import compare
 import numpy as np
 import pytest
-from bb.tools.files import ToolError
+from bb.tools.shared.files import ToolError
 from comparison import page
 from comparison.contenders import CONTENDERS, OURS, RIVALS, UNFUSED, Ready, aligned, fastest
 from comparison.floors import Floor, Limits, floor

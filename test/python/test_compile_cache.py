@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bb.runtime import builds
-from bb.runtime.cache_directory import CacheWarning, cache_path, user_cache
-from bb.runtime.compile_cache import CompileCache, digest_of
-from bb.runtime.compile_errors import HostCompilerError
-from bb.runtime.host_compiler import HostCompiler, find_compiler
-from bb.runtime.settings import SettingError
-from bb.runtime.shared_objects import load_shared_object, native_object
+from bb.runtime.compilation import inputs as builds
+from bb.runtime.compilation.cache import CompileCache, digest_of
+from bb.runtime.compilation.directory import CacheWarning, cache_path, user_cache
+from bb.runtime.compilation.errors import HostCompilerError
+from bb.runtime.compilation.host_compiler import HostCompiler, find_compiler
+from bb.runtime.compilation.shared_objects import load_shared_object, native_object
+from bb.runtime.host.settings import SettingError
 from fake_compilers import ADD, age, build, calls, needs_compiler, works
 
 pytestmark = needs_compiler

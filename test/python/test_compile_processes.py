@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bb.runtime import file_locks
-from bb.runtime.cache_directory import CacheDirectory, private_cache
-from bb.runtime.compile_cache import CompileCache
-from bb.runtime.host_compiler import find_compiler
+from bb.runtime.compilation import locks as file_locks
+from bb.runtime.compilation.cache import CompileCache
+from bb.runtime.compilation.directory import CacheDirectory, private_cache
+from bb.runtime.compilation.host_compiler import find_compiler
 from fake_compilers import ADD, age, build, calls, fake_compiler, needs_compiler, wait_until, works
 
 pytestmark = [pytest.mark.long, needs_compiler]
@@ -40,7 +40,7 @@ def test_directories_of_dead_processes_are_removed(cache_dir: Path, compiler: Pa
 
 SCRIPT = """
 import sys
-from bb.runtime.shared_objects import compile_shared_object, load_shared_object
+from bb.runtime.compilation.shared_objects import compile_shared_object, load_shared_object
 path = compile_shared_object(sys.stdin.read(), name="add", use_cache=sys.argv[1] == "cached")
 assert load_shared_object(path).add(2, 3) == 5
 print(path)
@@ -84,7 +84,7 @@ def test_without_the_cache(cache_dir: Path, compiler: Path):
 
 def test_a_source_that_failed_outlives_the_process(cache_dir: Path, compiler: Path, tmp_path: Path):
     code = (
-        "from bb.runtime.shared_objects import HostCompilerError, compile_shared_object\n"
+        "from bb.runtime.compilation.shared_objects import HostCompilerError, compile_shared_object\n"
         "try:\n"
         "    compile_shared_object('#error no', name='f', use_cache=False)\n"
         "except HostCompilerError as error:\n"
@@ -106,7 +106,7 @@ def test_a_forked_child_leaves_its_parents_directory_alone(cache_dir: Path, comp
     path = build(use_cache=False)
     code = (
         "import os, sys\n"
-        "from bb.runtime.cache_directory import private_cache\n"
+        "from bb.runtime.compilation.directory import private_cache\n"
         "mine = private_cache().path\n"
         "child = os.fork()\n"
         "if child == 0:\n"
@@ -257,7 +257,7 @@ def test_progress(tmp_path: Path, cache_dir: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_terminal_shows_a_line_and_clears_it(monkeypatch: pytest.MonkeyPatch, capsys: Any):
-    from bb.runtime import compile_progress
+    from bb.runtime.compilation import progress as compile_progress
 
     monkeypatch.setattr(compile_progress, "FIRST_SECONDS", 0.0)
     with compile_progress.ticking("compiling f", None) as ticker:

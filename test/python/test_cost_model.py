@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bb.dialects import block
+from bb.lowering.frontends.mlir_text import parse
 from bb.lowering.pipelines import PassPipeline
-from bb.lowering.programs import parse
-from bb.passes.cost.choose import choose_by_model
-from bb.passes.cost.machine import DIRECTORY, machine_named, read_machine
-from bb.passes.cost.model import Extent, visible_part
-from bb.passes.cost.program import CostedProgram
-from bb.passes.cost.shapes import best_shapes, legal_sizes
-from bb.passes.programs import block_programs
-from bb.passes.traffic import modelled_traffic
-from bb.runtime.functions import select_function
-from bb.runtime.machine_description import described
-from bb.runtime.machine_limits import MachineLimits
-from bb.runtime.work import work_of
+from bb.passes.analysis.cost.choose import choose_by_model
+from bb.passes.analysis.cost.machine import DIRECTORY, machine_named, read_machine
+from bb.passes.analysis.cost.model import Extent, visible_part
+from bb.passes.analysis.cost.program import CostedProgram
+from bb.passes.analysis.cost.shapes import best_shapes, legal_sizes
+from bb.passes.analysis.programs import block_programs
+from bb.passes.analysis.traffic.block import modelled_traffic
+from bb.runtime.machine.description import described
+from bb.runtime.machine.limits import MachineLimits
+from bb.runtime.profile.work import work_of
+from bb.runtime.program.functions import select_function
 from example_programs import resized
 from paths import ROOT
 from xdsl.utils.exceptions import PassFailedException

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.runtime.api import compile_all, compile_program
+from bb.runtime.checking.tolerances import BOUNDS, compare
 from bb.runtime.errors import InputError
-from bb.runtime.executable import Executable
-from bb.runtime.interpreter import interpret
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.executable.executable import Executable
+from bb.runtime.interpreter.functions import interpret
 from cpu_programs import Array, Program, as_tuple, faults, renamed
 from example_programs import cases, respell
 from xdsl.dialects.builtin import ModuleOp

@@ -9,7 +9,7 @@ import pytest
 from bb.dialects import block
 from bb.lowering.pipelines import PIPELINES, PassPipeline
 from bb.runtime.api import compile_all
-from bb.runtime.tolerances import BOUNDS
+from bb.runtime.checking.tolerances import BOUNDS
 from cpu_programs import AFTER_BLOCKS, example_programs, faults
 from hypothesis import settings
 from xdsl.dialects.builtin import ModuleOp, StringAttr

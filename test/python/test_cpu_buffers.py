@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bb.runtime.api import compile_program
-from bb.runtime.executable import Executable
+from bb.runtime.executable.executable import Executable
 
 PROGRAM = """
 !A = !kernel.array<37x100xf32>

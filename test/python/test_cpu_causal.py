@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 from bb.dialects import block
-from bb.passes.causal import Until, masked_later
+from bb.passes.analysis.causal_masks import Until, masked_later
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
+from bb.runtime.executable.executable import Executable
 from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects import arith, builtin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bb.runtime.tolerances import BOUNDS
+from bb.runtime.checking.tolerances import BOUNDS
 from cpu_programs import SHAPES, all_faults
 
 pytestmark = pytest.mark.long

@@ -7,7 +7,7 @@ import pytest
 from bb.lowering.pipelines import PIPELINES, PipelineError
 from bb.runtime.api import compile_program
 from bb.runtime.errors import InputError
-from bb.runtime.executable import Executable
+from bb.runtime.executable.executable import Executable
 from cpu_programs import Array, shared_out_always
 
 pytestmark = pytest.mark.long

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.runtime.api import compile_all, compile_program
-from bb.runtime.interpreter import interpret
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.checking.tolerances import BOUNDS, compare
+from bb.runtime.interpreter.functions import interpret
 from cpu_programs import Array
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from bb.lowering.pipelines import PassPipeline
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
-from bb.runtime.inputs import ordered_inputs
-from bb.runtime.interpreter import interpret
+from bb.runtime.executable.executable import Executable
+from bb.runtime.interpreter.functions import interpret
+from bb.runtime.program.inputs import ordered_inputs
 from bb.tools.docs.hard_inputs import MASKED, error, hard_inputs
 from cpu_programs import AFTER_BLOCKS, as_blocks, as_tuple, renamed
 from example_programs import cases, load, resized

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
+from bb.runtime.executable.executable import Executable
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 SCALE = 0.25

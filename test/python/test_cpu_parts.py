@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
-from bb.runtime.interpreter import interpret
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.checking.tolerances import BOUNDS, compare
+from bb.runtime.executable.executable import Executable
+from bb.runtime.interpreter.functions import interpret
 from cpu_programs import AFTER_BLOCKS, Array, as_blocks, as_tuple, example_programs, faults, shared_out_always
 from xdsl.dialects.builtin import ModuleOp
 

@@ -11,11 +11,11 @@ from array_programs import ArrayProgram, array_programs
 from bb.dialects import block
 from bb.lowering.pipelines import PassPipeline
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
-from bb.runtime.functions import select_function
-from bb.runtime.inputs import ordered_inputs
-from bb.runtime.interpreter import interpret
-from bb.runtime.tolerances import BOUNDS, narrowest_float
+from bb.runtime.checking.tolerances import BOUNDS, narrowest_float
+from bb.runtime.executable.executable import Executable
+from bb.runtime.interpreter.functions import interpret
+from bb.runtime.program.functions import select_function
+from bb.runtime.program.inputs import ordered_inputs
 from block_programs import BlockProgram, block_programs
 from cpu_programs import AFTER_BLOCKS, Array, as_tuple, shared_out_always
 from hypothesis import HealthCheck, given, settings

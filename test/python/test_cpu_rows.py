@@ -14,13 +14,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.dialects import kernel
+from bb.lowering.frontends.mlir_text import parse
 from bb.lowering.pipelines import PIPELINES, PassPipeline
-from bb.lowering.programs import parse
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
-from bb.runtime.interpreter import interpret
-from bb.runtime.settings import SettingError
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.checking.tolerances import BOUNDS, compare
+from bb.runtime.executable.executable import Executable
+from bb.runtime.host.settings import SettingError
+from bb.runtime.interpreter.functions import interpret
 from cpu_programs import Array
 
 pytestmark = pytest.mark.long

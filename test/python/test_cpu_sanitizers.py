@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from bb.runtime.host_compiler import find_compiler
+from bb.runtime.compilation.host_compiler import find_compiler
 from paths import HELPERS
 
 pytestmark = pytest.mark.long

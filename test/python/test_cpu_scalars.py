@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bb.dialects.parsing import parse_module
 from bb.runtime.api import compile_program
-from bb.runtime.interpreter import interpret
+from bb.runtime.interpreter.functions import interpret
 
 UNARY = (
     *("exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt"),

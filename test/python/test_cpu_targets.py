@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from bb.dialects import kernel
 from bb.dialects.parsing import parse_module
-from bb.lowering.emit_cpp import emit_cpp
+from bb.lowering.emit.cpp import emit_cpp
 from bb.lowering.pipelines import PIPELINES, PassPipeline
-from bb.runtime.host_compiler import find_compiler
-from bb.runtime.shared_objects import include_directory
+from bb.runtime.compilation.host_compiler import find_compiler
+from bb.runtime.compilation.shared_objects import include_directory
 from example_programs import EXAMPLES, load
 
 pytestmark = pytest.mark.long

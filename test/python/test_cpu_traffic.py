@@ -9,10 +9,10 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
 from bb.runtime.api import compile_all
-from bb.runtime.executable import Executable
-from bb.runtime.functions import select_function
-from bb.runtime.inputs import ordered_inputs
-from bb.runtime.interpreter import interpret
+from bb.runtime.executable.executable import Executable
+from bb.runtime.interpreter.functions import interpret
+from bb.runtime.program.functions import select_function
+from bb.runtime.program.inputs import ordered_inputs
 from example_programs import Case, cases
 from xdsl.dialects.builtin import ModuleOp
 

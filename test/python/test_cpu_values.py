@@ -8,7 +8,7 @@ from bb.dialects.diagnostics import OpError
 from bb.dialects.parsing import parse_module
 from bb.runtime.api import compile_program
 from bb.runtime.errors import InputError
-from bb.runtime.interpreter import interpret
+from bb.runtime.interpreter.functions import interpret
 from cpu_programs import AFTER_BLOCKS, Array, as_tuple
 from example_programs import load
 

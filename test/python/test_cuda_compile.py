@@ -9,18 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from bb.runtime.cuda_compile import (
+from bb.runtime.cuda.compile import (
     CudaCompilerError,
     compile_cuda,
     cuda_compiler_problem,
     kernel_resources,
     occupancy,
 )
-from bb.runtime.cuda_compile import compile as compile_module
-from bb.runtime.cuda_compile.diagnostics import parse_log, source_of_ptx_line
-from bb.runtime.cuda_compile.nvrtc_worker import compile_request
-from bb.runtime.cuda_compile.sass import count_kinds, find_disassembler
-from bb.runtime.cuda_compile.worker_process import stop_worker
+from bb.runtime.cuda.compile import compile as compile_module
+from bb.runtime.cuda.compile.diagnostics import parse_log, source_of_ptx_line
+from bb.runtime.cuda.compile.nvrtc_worker import compile_request
+from bb.runtime.cuda.compile.sass import count_kinds, find_disassembler
+from bb.runtime.cuda.compile.worker_process import stop_worker
 
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason=str(cuda_compiler_problem()))
 
@@ -176,7 +176,7 @@ def test_several_at_once(cache: Path):
 
 @needs_nvrtc
 def test_a_dead_compiler_is_one_sentence_and_the_next_one_works(monkeypatch: pytest.MonkeyPatch):
-    from bb.runtime.cuda_compile import worker_process
+    from bb.runtime.cuda.compile import worker_process
 
     compile_cuda(SCALE, "compute_80")
     worker = worker_process._worker
@@ -200,7 +200,7 @@ def test_a_dead_compiler_is_one_sentence_and_the_next_one_works(monkeypatch: pyt
 def test_cupy_is_not_imported_here():
     code = (
         "import sys, bb.tools.bb_cuda_check, bb.tools.bb_opt;"
-        "from bb.runtime.cuda_compile import compile_cuda;"
+        "from bb.runtime.cuda.compile import compile_cuda;"
         "compile_cuda('extern \"C\" __global__ void k() {}', 'compute_80') if sys.argv[1] == '1' else None;"
         "assert not [name for name in sys.modules if name.split('.')[0] in ('cupy', 'cupy_backends')]"
     )

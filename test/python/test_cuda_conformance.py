@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.cuda_emulator import EmulatedModule
+from bb.runtime.cuda.emulator import EmulatedModule
 from cuda_kernels import source_of
 
 pytestmark = pytest.mark.long

@@ -9,7 +9,7 @@ import bb
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.checking.tolerances import BOUNDS, compare
 from fake_cupy import FakeCupy, with_cupy
 
 pytestmark = pytest.mark.long

@@ -9,7 +9,7 @@ from typing import Any, cast
 import bb
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import CudaCompilerError
+from bb.runtime.cuda.compile import CudaCompilerError
 from fake_cupy import CompileException, DeviceArray, FakeCupy, RawKernel, RawModule, Stream, with_cupy
 from paths import ROOT
 

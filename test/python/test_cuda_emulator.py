@@ -8,13 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bb.runtime.compile_errors import HostCompilerError
-from bb.runtime.cuda_emulator import (
-    EmulatedModule,
-    EmulationError,
-    EmulatorBuildError,
-    FindingKind,
-)
+from bb.runtime.compilation.errors import HostCompilerError
+from bb.runtime.cuda.emulator import EmulatedModule, EmulationError, EmulatorBuildError, FindingKind
 from cuda_kernels import KERNELS, Kernel, outcome
 
 pytestmark = pytest.mark.long

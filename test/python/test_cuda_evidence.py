@@ -9,15 +9,15 @@ import re
 import bb
 import numpy as np
 import pytest
-from bb.lowering.emit_cuda import Layout, emit_cuda
+from bb.lowering.emit.cuda import Layout, emit_cuda
 from bb.lowering.pipelines import PIPELINES
-from bb.passes.array_traffic import array_traffic, difference_lines
-from bb.passes.kernel_moves import moves_of_module
-from bb.runtime.compile_options import CompileOptions, CudaOptions
-from bb.runtime.cuda_compile import compile_cuda, cuda_compiler_problem, kernel_resources
-from bb.runtime.cuda_emulator.native_files import device_directory
-from bb.runtime.cuda_library import CudaLibrary
-from bb.runtime.functions import select_function
+from bb.passes.analysis.traffic.arrays import array_traffic, difference_lines
+from bb.passes.analysis.traffic.kernel import moves_of_module
+from bb.runtime.calls.compile_options import CompileOptions, CudaOptions
+from bb.runtime.cuda.compile import compile_cuda, cuda_compiler_problem, kernel_resources
+from bb.runtime.cuda.emulator.native_files import device_directory
+from bb.runtime.cuda.library import CudaLibrary
+from bb.runtime.program.functions import select_function
 from cuda_evidence import EXAMPLES, attention, complaints, run, text_of
 from example_programs import odd_sizes, resized
 

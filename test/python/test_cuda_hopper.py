@@ -10,10 +10,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import compile_cuda, cuda_compiler_problem, kernel_resources
-from bb.runtime.cuda_emulator import EmulatedKernel, EmulatedModule, FindingKind, LaunchReport, TensorMap
-from bb.runtime.cuda_emulator.native_files import device_directory
-from bb.runtime.ptx import PtxModule
+from bb.runtime.cuda.compile import compile_cuda, cuda_compiler_problem, kernel_resources
+from bb.runtime.cuda.emulator import EmulatedKernel, EmulatedModule, FindingKind, LaunchReport, TensorMap
+from bb.runtime.cuda.emulator.native_files import device_directory
+from bb.runtime.cuda.ptx import PtxModule
 from cuda_kernels import KERNELS, outcome, source_of
 
 # A row's pieces of 16 bytes are exchanged: piece p of row r is where p ^ SWIZZLES[...][r] would be without.

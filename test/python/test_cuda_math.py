@@ -12,9 +12,9 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import cuda_compiler_problem
-from bb.runtime.cuda_emulator import EmulatedModule
-from bb.runtime.ptx import PtxModule
+from bb.runtime.cuda.compile import cuda_compiler_problem
+from bb.runtime.cuda.emulator import EmulatedModule
+from bb.runtime.cuda.ptx import PtxModule
 from cuda_tile_cases import source_of
 
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="CuPy is not installed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bb.runtime.cuda_emulator import EmulatedModule, FindingKind, LaunchReport
+from bb.runtime.cuda.emulator import EmulatedModule, FindingKind, LaunchReport
 from cuda_kernels import source_of
 
 

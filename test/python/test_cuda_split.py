@@ -5,7 +5,7 @@ from __future__ import annotations
 import bb
 import numpy as np
 import pytest
-from bb.runtime.compile_options import CudaOptions
+from bb.runtime.calls.compile_options import CudaOptions
 from cuda_evidence import complaints, run
 
 

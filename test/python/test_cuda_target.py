@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from bb.dialects.diagnostics import OpError
 from bb.lowering.pipelines import PIPELINES
-from bb.runtime.compile_options import CompileOptions, CudaOptions
-from bb.runtime.cuda_compile import cuda_compiler_problem
-from bb.runtime.cuda_library import CudaLibrary
+from bb.runtime.calls.compile_options import CompileOptions, CudaOptions
+from bb.runtime.cuda.compile import cuda_compiler_problem
+from bb.runtime.cuda.library import CudaLibrary
 from cuda_evidence import attention, rows, run, text_of
 
 pytestmark = pytest.mark.long

@@ -9,10 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import CudaCompilerError, compile_cuda, cuda_compiler_problem
-from bb.runtime.cuda_emulator import EmulatedModule
-from bb.runtime.cuda_emulator.native_files import device_directory
-from bb.runtime.ptx import PtxModule
+from bb.runtime.cuda.compile import CudaCompilerError, compile_cuda, cuda_compiler_problem
+from bb.runtime.cuda.emulator import EmulatedModule
+from bb.runtime.cuda.emulator.native_files import device_directory
+from bb.runtime.cuda.ptx import PtxModule
 from cuda_tile_cases import source_of
 
 pytestmark = pytest.mark.long

@@ -6,9 +6,9 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import KernelResources, compile_cuda, cuda_compiler_problem, kernel_resources
-from bb.runtime.cuda_compile.sass import find_disassembler, instruction_counts
-from bb.runtime.cuda_emulator.native_files import device_directory
+from bb.runtime.cuda.compile import KernelResources, compile_cuda, cuda_compiler_problem, kernel_resources
+from bb.runtime.cuda.compile.sass import find_disassembler, instruction_counts
+from bb.runtime.cuda.emulator.native_files import device_directory
 from cuda_kernels import outcome
 from cuda_tile_cases import (
     CORE,

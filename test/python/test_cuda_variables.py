@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import cuda_compiler_problem
-from bb.runtime.cuda_emulator import EmulatedModule, EmulatorBuildError
-from bb.runtime.ptx import PtxModule
+from bb.runtime.cuda.compile import cuda_compiler_problem
+from bb.runtime.cuda.emulator import EmulatedModule, EmulatorBuildError
+from bb.runtime.cuda.ptx import PtxModule
 from cuda_kernels import source_of
 
 Module = EmulatedModule | PtxModule

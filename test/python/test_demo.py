@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bb.tools import demo, demo_cpu
+from bb.tools.demo import __main__ as demo
+from bb.tools.demo import cpu as demo_cpu
 from bb.tools.docs.small_examples import example_module
 from rich.console import Console
 

@@ -8,7 +8,7 @@ import bb
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.call import Call
+from bb.runtime.executable.call import Call
 from fake_cupy import FakeCupy, with_cupy
 
 # Two kernels with an array between them, and a view of an argument that the host makes.

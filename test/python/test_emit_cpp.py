@@ -9,7 +9,7 @@ from bb.dialects.diagnostics import OpError
 from bb.dialects.kernel import kernels_of
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
-from bb.lowering.emit_cpp import Category, dims_in_order, emit_cpp, entry_name, statements_of
+from bb.lowering.emit.cpp import Category, dims_in_order, emit_cpp, entry_name, statements_of
 from bb.lowering.pipelines import PIPELINES, PassPipeline
 from example_programs import EXAMPLES_DIR
 

@@ -10,13 +10,13 @@ import bb
 import pytest
 from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
-from bb.lowering.emit_cuda.kernels import WRITERS, write_kernel
-from bb.lowering.emit_cuda.plan import Copying, KernelPlan, Loop, RowLoop, RowPartLoop, Statement, Step
-from bb.lowering.emit_cuda.planner import SWEEPS, plan_kernel
-from bb.lowering.emit_cuda.scope import Form
-from bb.lowering.emit_cuda.staging import Barrier, Ring
-from bb.runtime.cuda_library import CudaLibrary
-from bb.runtime.lowered_program import CompileOptions
+from bb.lowering.emit.cuda.kernels import WRITERS, write_kernel
+from bb.lowering.emit.cuda.plan import Copying, KernelPlan, Loop, RowLoop, RowPartLoop, Statement, Step
+from bb.lowering.emit.cuda.planner import SWEEPS, plan_kernel
+from bb.lowering.emit.cuda.scope import Form
+from bb.lowering.emit.cuda.staging import Barrier, Ring
+from bb.runtime.calls.lowered import CompileOptions
+from bb.runtime.cuda.library import CudaLibrary
 from cuda_evidence import attention, text_of
 from xdsl.dialects import arith
 

@@ -1,9 +1,9 @@
 """Parts that both emitters share: identifiers, and comments that name places."""
 
+from bb.lowering.emit.cpp.names import cpp_names
+from bb.lowering.emit.cuda.names import cuda_names
 from bb.lowering.emit.locations import PlaceComments
 from bb.lowering.emit.names import Names
-from bb.lowering.emit_cpp.names import cpp_names
-from bb.lowering.emit_cuda.names import cuda_names
 
 
 def test_names_are_given_out_once():

@@ -10,10 +10,10 @@ import bb
 import numpy as np
 import pytest
 from bb.dialects.scalar import SCALAR_OPS
-from bb.runtime.exact.field import Field
-from bb.runtime.exact.hashing import number_of
-from bb.runtime.exact.scalar import MEANINGS, OTHERS
-from bb.runtime.exact.tables import (
+from bb.runtime.checking.exact.field import Field
+from bb.runtime.checking.exact.hashing import number_of
+from bb.runtime.checking.exact.scalar import MEANINGS, OTHERS
+from bb.runtime.checking.exact.tables import (
     CHAIN,
     exponentials,
     logarithms,

@@ -49,9 +49,9 @@ def test_takes_seconds_at_the_extents_of_the_examples(name: str):
 def test_softmax_of_softmax_needs_three_moduli():
     program = next(p for p in PROGRAMS if str(p) == "softmax_of_softmax-direct")
     (fused,) = program.through(FUSE)
-    from bb.runtime.exact.equivalence import _Comparison  # pyright: ignore[reportPrivateUsage]
-    from bb.runtime.exact.evaluate import prepare
-    from bb.runtime.exact.field import Exhausted
+    from bb.runtime.checking.exact.equivalence import _Comparison  # pyright: ignore[reportPrivateUsage]
+    from bb.runtime.checking.exact.evaluate import prepare
+    from bb.runtime.checking.exact.field import Exhausted
 
     comparison = _Comparison([prepare(program.source), prepare(fused)], 2, 0)
     with pytest.raises(Exhausted):

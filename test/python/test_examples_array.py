@@ -9,7 +9,7 @@ from array_evaluation import DTYPES, evaluate
 from bb.dialects.context import make_context
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
-from bb.passes.array_decompose import ArrayDecomposePass
+from bb.passes.array.decompose import ArrayDecomposePass
 from example_programs import (
     EXAMPLES,
     Case,

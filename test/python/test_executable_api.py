@@ -6,13 +6,13 @@ from pathlib import Path
 import bb
 import numpy as np
 import pytest
-from bb.lowering.levels import remaining_passes
 from bb.lowering.pipelines import PIPELINES, split_after
-from bb.passes.explain import explain
-from bb.passes.traffic_report import traffic_of_module
-from bb.runtime.cache_directory import DIRECTORY_VARIABLE
-from bb.runtime.compile_errors import HostCompilerError
-from bb.runtime.host_compiler import HostCompiler
+from bb.lowering.pipelines.levels import remaining_passes
+from bb.passes.analysis.traffic.report import traffic_of_module
+from bb.passes.fusion.trace.explain import explain
+from bb.runtime.compilation.directory import DIRECTORY_VARIABLE
+from bb.runtime.compilation.errors import HostCompilerError
+from bb.runtime.compilation.host_compiler import HostCompiler
 from bb.tools.bb_run import main as bb_run
 from numpy.typing import NDArray
 

@@ -10,11 +10,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bb.lowering.pipelines import PIPELINES
-from bb.runtime import call, call_plan
 from bb.runtime.api import compile_program
-from bb.runtime.call_plan import Intermediate, lay_out
+from bb.runtime.calls import call_plan
+from bb.runtime.calls.call_plan import Intermediate, lay_out
 from bb.runtime.errors import InputError
-from bb.runtime.executable import Executable
+from bb.runtime.executable import call
+from bb.runtime.executable.executable import Executable
 from cpu_programs import Array
 
 

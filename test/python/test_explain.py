@@ -5,15 +5,15 @@ from pathlib import Path
 import bb
 import pytest
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.explain import ACTIONS, MOST_REFUSALS, WIDTH, explain
-from bb.passes.explore import EXTENSIONS
+from bb.passes.fusion.explore import EXTENSIONS
+from bb.passes.fusion.trace.explain import ACTIONS, MOST_REFUSALS, WIDTH, explain
+from bb.passes.fusion.trace.records import Record
+from bb.passes.fusion.trace.story import chapters_of, read_trace, stories_of
 from bb.passes.rules.fuse_elementwise import FuseElementwise
 from bb.passes.rules.table import all_laws
-from bb.passes.trace import Record
-from bb.passes.trace_steps import chapters_of, read_trace, stories_of
-from bb.passes.units import change_in_units, counted, in_units
+from bb.passes.text.units import change_in_units, counted, in_units
 from bb.tools.bb_opt import main
-from bb.tools.explanation import Explanation
+from bb.tools.opt.explanation import Explanation
 from paths import ROOT
 
 pytestmark = pytest.mark.long

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from bb.dialects import block
 from bb.dialects.verification import verify
-from bb.passes.explore import EXTENSIONS
-from bb.passes.normalize import Normalizer
+from bb.passes.analysis.structural_keys import Interner, program_key
+from bb.passes.analysis.traffic.block import contraction_flops, modelled_traffic, modelled_values
+from bb.passes.fusion.explore import EXTENSIONS
+from bb.passes.fusion.normalize import Normalizer
 from bb.passes.rules.law import AnyLaw
 from bb.passes.rules.table import later_laws
-from bb.passes.structural_keys import Interner, program_key
-from bb.passes.traffic import contraction_flops, modelled_traffic, modelled_values
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import RULES_DIR, LawCase, law_cases, operations
 from test_law_conditions import Record, failing_checks, is_broken, remove_dead_code, rewrite_without

@@ -8,12 +8,12 @@ from random import Random
 import pytest
 from bb.dialects import block
 from bb.dialects.parsing import parse_module
-from bb.passes.explore import Snapshot
-from bb.passes.measure import MeasureCheck
-from bb.passes.normalize import Normalizer
-from bb.passes.trace import dims_around, intermediate_lists
-from bb.passes.traffic import modelled_traffic
-from bb.runtime.interpreter import interpret
+from bb.passes.analysis.traffic.block import modelled_traffic
+from bb.passes.fusion.explore import Snapshot
+from bb.passes.fusion.normalize import Normalizer
+from bb.passes.fusion.termination import MeasureCheck
+from bb.passes.fusion.trace.records import dims_around, intermediate_lists
+from bb.runtime.interpreter.functions import interpret
 from fusion import FusionCase, assert_snapshot, first_snapshot, fusion_cases, key, retraced, snapshots
 from law_cases import RULES_DIR
 from xdsl.dialects.builtin import ModuleOp

@@ -10,10 +10,10 @@ import pytest
 from array_programs import ArrayProgram, array_programs, assert_close
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.block_fuse_elementwise import BlockFuseElementwisePass
-from bb.passes.explore import Snapshot
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.interpreter import interpret
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.passes.block.fuse_elementwise import BlockFuseElementwisePass
+from bb.passes.fusion.explore import Snapshot
+from bb.runtime.interpreter.functions import interpret
 from fusion import first_snapshot, key, retraced, snapshots
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -11,12 +11,16 @@ from typing import Any
 import bb
 import numpy as np
 import pytest
-from bb.runtime.compile_options import CompileOptions
-from bb.runtime.cuda_compile import compile_cuda, cuda_compiler_problem
-from bb.runtime.cuda_emulator import EmulatorBuildError
-from bb.runtime.cuda_library import CudaLibrary
-from bb.tools import gpu_cases, gpu_check, gpu_expected, gpu_times, gpu_worker
-from bb.tools.gpu_supervisor import supervise
+from bb.runtime.calls.compile_options import CompileOptions
+from bb.runtime.cuda.compile import compile_cuda, cuda_compiler_problem
+from bb.runtime.cuda.emulator import EmulatorBuildError
+from bb.runtime.cuda.library import CudaLibrary
+from bb.tools.gpu_check import __main__ as gpu_check
+from bb.tools.gpu_check import cases as gpu_cases
+from bb.tools.gpu_check import expected as gpu_expected
+from bb.tools.gpu_check import times as gpu_times
+from bb.tools.gpu_check import worker as gpu_worker
+from bb.tools.gpu_check.supervisor import supervise
 from fake_cupy import FakeCupy, RawKernel, with_cupy
 from fake_torch import FakeTorch, with_torch
 from paths import HELPERS

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from bb.runtime.compile_errors import HostCompilerError, first_error
-from bb.runtime.cpu_identity import describe_processor
-from bb.runtime.host_compiler import HostCompiler, find_compiler, forget_compilers
-from bb.runtime.shared_objects import compile_shared_object, load_shared_object
+from bb.runtime.compilation.errors import HostCompilerError, first_error
+from bb.runtime.compilation.host_compiler import HostCompiler, find_compiler, forget_compilers
+from bb.runtime.compilation.shared_objects import compile_shared_object, load_shared_object
+from bb.runtime.host.processor import describe_processor
 from fake_compilers import ADD, REAL, calls, fake_compiler, needs_compiler
 
 pytestmark = pytest.mark.usefixtures("cache_dir")

@@ -1,4 +1,4 @@
-"""Machine code of the inner loops of runtime/native: none touches the stack, whatever the processor family.
+"""Machine code of the inner loops of runtime/cpu/native: none touches the stack on any processor family.
 
 Compiled to assembly for each family on any x86-64 machine; nothing of it runs.
 """

@@ -12,10 +12,10 @@ from array_evaluation import DTYPES
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
 from bb.runtime.errors import InputError
-from bb.runtime.functions import select_function
-from bb.runtime.interpreter import InterpreterError, Run, interpret
+from bb.runtime.interpreter.functions import InterpreterError, Run, interpret
+from bb.runtime.program.functions import select_function
 from example_programs import Case, assert_agree, cases, odd_sizes, resized, respell
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp

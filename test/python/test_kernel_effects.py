@@ -10,7 +10,7 @@ import pytest
 from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
 from bb.dialects.kernel.effects import KernelOp, NoTileEffects, with_effects
-from bb.lowering.programs import parse
+from bb.lowering.frontends.mlir_text import parse
 from bb.runtime.api import compile_program
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import f32

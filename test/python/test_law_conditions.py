@@ -22,12 +22,12 @@ from bb.dialects import block
 from bb.dialects.attributes import PROLOGUE
 from bb.dialects.verification import verify
 from bb.passes import rules
-from bb.passes.cleanup import dead_code_patterns
+from bb.passes.fusion.cleanup import dead_code_patterns
 from bb.passes.rules import ALL_RULES, LAW_NAMES
 from bb.passes.rules.law import AnyLaw, Check, Law, Phase
 from bb.passes.rules.table import all_laws, later_laws, laws_tried_in
-from bb.runtime.block_interpreter import Value
 from bb.runtime.errors import InterpreterError
+from bb.runtime.interpreter.blocks import Value
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import RULES_DIR, LawCase, law_cases, operations
 from xdsl.dialects.func import FuncOp

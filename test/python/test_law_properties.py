@@ -17,11 +17,11 @@ from array_programs import ArrayProgram, array_programs
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.normalize import Normalizer
+from bb.passes.analysis.structural_keys import Interner, program_key
+from bb.passes.fusion.normalize import Normalizer
 from bb.passes.rules.table import all_laws
-from bb.passes.structural_keys import Interner, program_key
-from bb.runtime.block_interpreter import Value
-from bb.runtime.interpreter import interpret
+from bb.runtime.interpreter.blocks import Value
+from bb.runtime.interpreter.functions import interpret
 from block_evaluation import Array, difference, evaluate
 from block_programs import BlockProgram, block_programs
 from example_programs import Case, cases, respell

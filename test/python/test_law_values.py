@@ -15,7 +15,7 @@ from bb.dialects.block import CoefficientAttr, Kind
 from bb.dialects.verification import verify
 from bb.passes.rules.law import AnyLaw
 from bb.passes.rules.table import all_laws
-from bb.runtime.block_interpreter import Value
+from bb.runtime.interpreter.blocks import Value
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import LawCase, law_cases
 from law_probes import PROBE, TOLERANCE, Probes, assert_applications_keep_items

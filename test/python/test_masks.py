@@ -16,8 +16,8 @@ import pytest
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.runtime.dtypes import BFLOAT16, to_dtype
-from bb.runtime.interpreter import interpret
+from bb.runtime.arrays.dtypes import BFLOAT16, to_dtype
+from bb.runtime.interpreter.functions import interpret
 from bb.tools.docs.hard_inputs import error
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp

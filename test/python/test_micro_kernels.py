@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from bb.runtime import micro_kernels
-from bb.runtime.builds import native_directory
-from bb.runtime.host_compiler import HostCompiler
-from bb.runtime.micro_kernels import micro_kernels_of
+from bb.runtime.compilation.host_compiler import HostCompiler
+from bb.runtime.compilation.inputs import native_directory
+from bb.runtime.cpu import micro_kernels
+from bb.runtime.cpu.micro_kernels import micro_kernels_of
 
 COMPILER = HostCompiler(("c++",), "some version", ("-march=native",))
 AMD = "x86_64\nvendor_id: AuthenticAMD\nflags: fma avx512_bf16"

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from bb.dialects import kernel
 from bb.dialects.diagnostics import OpError
-from bb.runtime import memory
 from bb.runtime.api import compile_program
-from bb.runtime.dtypes import BFLOAT16
+from bb.runtime.arrays import limits as memory
+from bb.runtime.arrays.dtypes import BFLOAT16
+from bb.runtime.checking.tolerances import BOUNDS, compare
 from bb.runtime.errors import InputError
-from bb.runtime.executable import Executable
-from bb.runtime.tolerances import BOUNDS, compare
+from bb.runtime.executable.executable import Executable
 from numpy.typing import NDArray
 
 pytestmark = pytest.mark.long

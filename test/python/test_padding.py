@@ -11,9 +11,9 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.block_mask_remainders import mask_remainders
-from bb.passes.padding import is_ragged
-from bb.runtime.interpreter import interpret
+from bb.passes.analysis.padding import is_ragged
+from bb.passes.block.mask_remainders import mask_remainders
+from bb.runtime.interpreter.functions import interpret
 from fusion import FusionCase, fusion_cases
 from hypothesis import HealthCheck, given, settings
 from xdsl.dialects.builtin import ModuleOp

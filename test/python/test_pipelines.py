@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import pytest
 from bb.dialects.diagnostics import OpError
 from bb.dialects.parsing import parse_module
-from bb.lowering.pipeline_text import parse_pipeline
 from bb.lowering.pipelines import (
     ALL_PASSES,
     PassError,
@@ -15,6 +14,7 @@ from bb.lowering.pipelines import (
     register_pass,
     register_rule,
 )
+from bb.lowering.pipelines.text import parse_pipeline
 from bb.passes.rules import ALL_RULES
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp

@@ -11,14 +11,14 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.block_stabilize import BlockStabilizePass
-from bb.passes.fuse import BlockFusePass
-from bb.passes.stabilize.pivot import candidates
-from bb.passes.stabilize.shift_invariance import is_shift_invariant
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.dtypes import BFLOAT16, to_dtype
-from bb.runtime.exact.equivalence import equivalent
-from bb.runtime.interpreter import Run, interpret
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.passes.block.fuse import BlockFusePass
+from bb.passes.block.stabilize import BlockStabilizePass
+from bb.passes.block.stabilize.pivot import candidates
+from bb.passes.block.stabilize.shift_invariance import is_shift_invariant
+from bb.runtime.arrays.dtypes import BFLOAT16, to_dtype
+from bb.runtime.checking.exact.equivalence import equivalent
+from bb.runtime.interpreter.functions import Run, interpret
 from example_programs import load
 from fusion import PROGRAMS_DIR, FusionCase, fusion_cases
 from numpy.typing import NDArray

@@ -10,12 +10,12 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.block_mask_remainders import mask_remainders
-from bb.passes.block_stabilize import BlockStabilizePass
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.passes.block.mask_remainders import mask_remainders
+from bb.passes.block.stabilize import BlockStabilizePass
 from bb.runtime.api import compile_program
-from bb.runtime.exact.equivalence import equivalent
-from bb.runtime.interpreter import interpret
+from bb.runtime.checking.exact.equivalence import equivalent
+from bb.runtime.interpreter.functions import interpret
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp

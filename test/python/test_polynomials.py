@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
-from bb.passes.stabilize.polynomials import LIMIT, ONES, Combination, Polynomial, TooComplex
+from bb.passes.block.stabilize.polynomials import LIMIT, ONES, Combination, Polynomial, TooComplex
 
 
 def atoms() -> Iterator[Polynomial]:

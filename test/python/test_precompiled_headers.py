@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from bb.runtime.cache_directory import user_cache
-from bb.runtime.compile_cache import CompileCache
-from bb.runtime.shared_objects import HostCompilerError, compile_shared_object, load_shared_object
+from bb.runtime.compilation.cache import CompileCache
+from bb.runtime.compilation.directory import user_cache
+from bb.runtime.compilation.shared_objects import HostCompilerError, compile_shared_object, load_shared_object
 from fake_compilers import OLD, calls, fake_compiler, needs_compiler
 
 pytestmark = [pytest.mark.long, needs_compiler]

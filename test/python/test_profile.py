@@ -11,18 +11,18 @@ import bb
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.lowering.emit_cpp import Category, Statement
+from bb.lowering.emit.cpp import Category, Statement
 from bb.lowering.pipelines import PIPELINES
-from bb.runtime.host_compiler import find_compiler
-from bb.runtime.machine_limits import MachineLimits
-from bb.runtime.profile import Run, middle_of
-from bb.runtime.profile_records import KernelTime, StatementTime
-from bb.runtime.profile_report import Profile, report
-from bb.runtime.shared_objects import include_directory
-from bb.runtime.work import Work, work_of
-from bb.tools import roofline
+from bb.runtime.compilation.host_compiler import find_compiler
+from bb.runtime.compilation.shared_objects import include_directory
+from bb.runtime.machine.limits import MachineLimits
+from bb.runtime.profile.measure import Run, middle_of
+from bb.runtime.profile.records import KernelTime, StatementTime
+from bb.runtime.profile.report import Profile, report
+from bb.runtime.profile.work import Work, work_of
 from bb.tools.bb_run import main
-from bb.tools.files import ToolError
+from bb.tools.run import roofline
+from bb.tools.shared.files import ToolError
 
 pytestmark = pytest.mark.long
 
@@ -49,8 +49,8 @@ ARRAYS = [RNG.standard_normal(shape).astype(np.float32) for shape in ((M, K), (N
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bb.runtime.profile.machine_limits", lambda *_: LIMITS)
-    monkeypatch.setattr("bb.runtime.timing.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("bb.runtime.profile.measure.machine_limits", lambda *_: LIMITS)
+    monkeypatch.setattr("bb.runtime.host.timing.LEAST_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 from array_programs import ArrayProgram, array_programs, assert_close
 from bb.dialects.parsing import parse_module
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.pseudo_code import pseudo_code
-from bb.runtime.functions import select_function
-from bb.runtime.interpreter import interpret
+from bb.passes.text.pseudo_code import pseudo_code
+from bb.runtime.interpreter.functions import interpret
+from bb.runtime.program.functions import select_function
 from example_programs import EXAMPLES_DIR, Case, cases
 from hypothesis import HealthCheck, given, settings
 from paths import FILECHECK, GOLDEN

@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import cuda_compiler_problem
-from bb.runtime.cuda_emulator import EmulatedModule, EmulatorBuildError, FindingKind
-from bb.runtime.ptx import PtxError, PtxModule
-from bb.runtime.ptx.parse import parse_ptx
-from bb.runtime.ptx.syntax import Instruction, Location, Registers, Scope, Vector
-from bb.runtime.ptx.translate import translate
+from bb.runtime.cuda.compile import cuda_compiler_problem
+from bb.runtime.cuda.emulator import EmulatedModule, EmulatorBuildError, FindingKind
+from bb.runtime.cuda.ptx import PtxError, PtxModule
+from bb.runtime.cuda.ptx.parse import parse_ptx
+from bb.runtime.cuda.ptx.syntax import Instruction, Location, Registers, Scope, Vector
+from bb.runtime.cuda.ptx.translate import translate
 from cuda_kernels import KERNELS, outcome
 
 pytestmark = pytest.mark.long
@@ -146,7 +146,7 @@ def test_kernels_without_a_finding(name: str):
     ids=["operands of mma swapped", "no .trans"],
 )
 def test_bugs_in_inline_ptx_are_seen_by_this_tier_alone(old: str, new: str):
-    from bb.runtime.cuda_emulator.native_files import device_directory
+    from bb.runtime.cuda.emulator.native_files import device_directory
 
     kernel = KERNELS["matmul_mma"]
     device = (device_directory() / "bb" / "cuda" / "device.cuh").read_text()

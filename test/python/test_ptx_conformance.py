@@ -7,8 +7,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from bb.runtime.cuda_compile import cuda_compiler_problem
-from bb.runtime.ptx import PtxModule
+from bb.runtime.cuda.compile import cuda_compiler_problem
+from bb.runtime.cuda.ptx import PtxModule
 from paths import TESTS
 
 pytestmark = pytest.mark.skipif(cuda_compiler_problem() is not None, reason=str(cuda_compiler_problem()))

@@ -8,13 +8,13 @@ import pytest
 from bb.dialects import block
 from bb.dialects.diagnostics import OpError
 from bb.lowering.pipelines import PIPELINES, PassPipeline
-from bb.passes.cost.machine import DIRECTORY, read_machine
-from bb.passes.cost.program import CostedProgram
-from bb.passes.programs import block_programs
-from bb.passes.ranges import declare_ranges, ranges_of
+from bb.passes.analysis.cost.machine import DIRECTORY, read_machine
+from bb.passes.analysis.cost.program import CostedProgram
+from bb.passes.analysis.programs import block_programs
+from bb.passes.analysis.ranges import declare_ranges, ranges_of
 from bb.runtime.errors import InputError
-from bb.runtime.functions import select_function
-from bb.runtime.ranged import compile_ranges
+from bb.runtime.executable.ranges import compile_ranges
+from bb.runtime.program.functions import select_function
 from xdsl.dialects.builtin import StringAttr
 
 CPU = read_machine(DIRECTORY / "cpu.json")

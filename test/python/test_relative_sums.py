@@ -10,16 +10,16 @@ from bb.dialects import block
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.facts import Facts
-from bb.passes.fuse import extract_constants
+from bb.passes.analysis.facts import Facts
+from bb.passes.analysis.structural_keys import Interner, program_key
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.passes.block.fuse import extract_constants
 from bb.passes.rules.law import AnyLaw
 from bb.passes.rules.leave_sum import summed_results
 from bb.passes.rules.shared import extension
 from bb.passes.rules.shared.map_editing import add_input, add_results, merge_maps
 from bb.passes.rules.table import all_laws
-from bb.passes.structural_keys import Interner, program_key
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.interpreter import interpret
+from bb.runtime.interpreter.functions import interpret
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp

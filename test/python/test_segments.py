@@ -10,7 +10,7 @@ from bb.dialects.verification import verify
 from bb.lowering.block_to_kernel.segments import is_host, segments
 from bb.lowering.pipelines import PassPipeline
 from bb.runtime.api import compile_all
-from bb.runtime.interpreter import interpret
+from bb.runtime.interpreter.functions import interpret
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import FILECHECK

@@ -6,13 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bb.lowering.source_text import (
-    comment_text,
-    is_reserved,
-    location_comment,
-    location_of_line,
-    mangle,
-)
+from bb.lowering.emit.source_text import comment_text, is_reserved, location_comment, location_of_line, mangle
 from hypothesis import example, given
 from hypothesis import strategies as st
 

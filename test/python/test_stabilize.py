@@ -18,10 +18,10 @@ from bb.dialects.attributes import STABILIZED
 from bb.dialects.parsing import parse_module
 from bb.dialects.verification import verify
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.stabilize.needs import has_work
-from bb.passes.traffic import Traffic, traffic_of_function, values_for
-from bb.runtime.dtypes import BFLOAT16, to_dtype
-from bb.runtime.interpreter import Run, interpret
+from bb.passes.analysis.traffic.block import Traffic, traffic_of_function, values_for
+from bb.passes.block.stabilize.needs import has_work
+from bb.runtime.arrays.dtypes import BFLOAT16, to_dtype
+from bb.runtime.interpreter.functions import Run, interpret
 from bb.tools.docs.hard_inputs import MASKED, error, hard_inputs, logits
 from bb.tools.docs.small_examples import HEAD_WIDTH, small_dims
 from block_evaluation import evaluate

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from bb.lowering.pipelines import PIPELINES
 from bb.runtime.api import CompileArguments
-from bb.runtime.arrays import ArrayView
-from bb.runtime.call_plan import CallRecord
-from bb.runtime.compile_options import CompileOptions, CudaOptions
-from bb.runtime.interpreter import interpret
-from bb.runtime.launch_plan import Launch
-from bb.runtime.lowered_program import LoweredProgram
-from bb.runtime.profiler import Profiler
-from bb.runtime.target import Target
-from bb.runtime.targets import TARGETS, listed_targets, names_of_targets, source_of, targets_with
+from bb.runtime.arrays.views import ArrayView
+from bb.runtime.calls.call_plan import CallRecord
+from bb.runtime.calls.compile_options import CompileOptions, CudaOptions
+from bb.runtime.calls.counters import Profiler
+from bb.runtime.calls.launch_plan import Launch
+from bb.runtime.calls.lowered import LoweredProgram
+from bb.runtime.calls.target import Target
+from bb.runtime.executable.targets import TARGETS, listed_targets, names_of_targets, source_of, targets_with
+from bb.runtime.interpreter.functions import interpret
 from bb.tools import bb_run
 from xdsl.dialects.builtin import ModuleOp
 
@@ -163,7 +163,7 @@ def test_a_target_may_have_a_pipeline_of_its_own(monkeypatch: pytest.MonkeyPatch
 
 def test_what_compiles_for_cpus_waits_for_no_cuda():
     code = (
-        "import sys, bb; from bb.runtime.targets import TARGETS; assert 'cuda' in TARGETS\n"
+        "import sys, bb; from bb.runtime.executable.targets import TARGETS; assert 'cuda' in TARGETS\n"
         f"bb.compile({PROGRAM!r})\n"
         "print(sorted(name for name in sys.modules if name.startswith('bb.')\n"
         "  and ('cuda_' in name or 'emulat' in name or 'ptx' in name) and not name.endswith('_target')))"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bb.runtime.settings import SettingError, byte_count
-from bb.runtime.threads import cpu_quota, thread_count, usable_cpus
+from bb.runtime.host.settings import SettingError, byte_count
+from bb.runtime.host.threads import cpu_quota, thread_count, usable_cpus
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_an_empty_setting_is_none(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_affinity_mask_counts(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("bb.runtime.threads._own_quota", lambda: None)
+    monkeypatch.setattr("bb.runtime.host.threads._own_quota", lambda: None)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 4, 6}, raising=False)
     assert thread_count() == 3
 
@@ -37,7 +37,7 @@ def test_the_affinity_mask_counts(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(("quota", "count"), [(0.5, 1), (1.0, 1), (1.5, 2), (2.0, 2), (64.0, 3), (None, 3)])
 def test_a_quota_counts(quota: float | None, count: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2}, raising=False)
-    monkeypatch.setattr("bb.runtime.threads._own_quota", lambda: quota)
+    monkeypatch.setattr("bb.runtime.host.threads._own_quota", lambda: quota)
     assert thread_count() == count
 
 

@@ -1,4 +1,4 @@
-"""runtime/include/bb and runtime/native: values, memory bounds, compile time."""
+"""runtime/include/bb and runtime/cpu/native: values, memory bounds, compile time."""
 
 import ctypes
 import functools

@@ -13,12 +13,12 @@ import bb
 import pytest
 from bb.dialects import block
 from bb.lowering.pipelines import PassPipeline
-from bb.passes.explain import explain
+from bb.passes.fusion.trace.explain import explain
+from bb.passes.fusion.trace.records import intermediate_lists
+from bb.passes.fusion.trace.story import stories_of
 from bb.passes.rules import ALL_RULES
 from bb.passes.rules.law import Check, Law
-from bb.passes.trace import intermediate_lists
-from bb.passes.trace_steps import stories_of
-from bb.tools.explanation import Explanation
+from bb.tools.opt.explanation import Explanation
 from fusion import PROGRAMS_DIR
 from paths import ROOT
 from xdsl.dialects.func import FuncOp

@@ -12,13 +12,13 @@ from pathlib import Path
 import bb
 import numpy as np
 import pytest
-from bb.lowering.choices import DEFAULT, UNFUSED, Choice, choice_of
 from bb.lowering.pipelines import PIPELINES, PassPipeline
-from bb.passes.cost.machine import DIRECTORY, read_machine
-from bb.passes.ranges import declare_ranges
-from bb.runtime.cache_directory import CacheWarning, forget_warnings
+from bb.lowering.pipelines.choices import DEFAULT, UNFUSED, Choice, choice_of
+from bb.passes.analysis.cost.machine import DIRECTORY, read_machine
+from bb.passes.analysis.ranges import declare_ranges
+from bb.runtime.compilation.directory import CacheWarning, forget_warnings
 from bb.runtime.errors import InputError
-from bb.runtime.functions import select_function
+from bb.runtime.program.functions import select_function
 from bb.runtime.tuning import store
 from bb.runtime.tuning import tune as tuning
 from bb.runtime.tuning.choosing import choice_for

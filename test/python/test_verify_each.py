@@ -14,8 +14,8 @@ from bb.passes.rules import exp_of_shift, leave_sum, swap_scale_dot, swap_shift_
 from bb.passes.rules.law import AnyLaw, Placer
 from bb.passes.rules.shared.dot_operands import DotOperand
 from bb.passes.rules.shared.items import linear
-from bb.runtime.differences import difference
-from bb.runtime.verify_each import VerifyEach, block_sizes, verified
+from bb.runtime.checking.differences import difference
+from bb.runtime.checking.verify_each import VerifyEach, block_sizes, verified
 from bb.tools.bb_opt import main
 from example_programs import load
 from xdsl.dialects.func import FuncOp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..common import print_error
+from ..shared.common import print_error
 from . import ROOT, write_pages
 
 

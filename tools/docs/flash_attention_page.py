@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...lowering.frontends.mlir_text import parse
 from ...lowering.pipelines import PassPipeline
-from ...lowering.programs import parse
-from ...passes.trace_steps import STRUCTURAL, Leg, Numbers, Step, Story, chapters_of, stories_of
-from ...passes.traffic import ASSUMED_BLOCK_SIZE
-from ...passes.units import change_in_units, counted, in_units
-from ..explanation import Explanation
+from ...passes.analysis.traffic.block import ASSUMED_BLOCK_SIZE
+from ...passes.fusion.trace.story import STRUCTURAL, Leg, Numbers, Step, Story, chapters_of, stories_of
+from ...passes.text.units import change_in_units, counted, in_units
+from ..opt.explanation import Explanation
 from .markdown import fenced, item, page, paragraph
 from .programs import EXAMPLES, TO_BLOCKS, compiled, functions_of, moved_arrays
 

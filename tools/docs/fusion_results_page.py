@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 
 from ...dialects import block
-from ...passes.trace import measure
-from ...passes.traffic import ASSUMED_BLOCK_SIZE, Traffic, modelled_values, traffic_of_function
-from ...passes.units import in_units
+from ...passes.analysis.traffic.block import ASSUMED_BLOCK_SIZE, Traffic, modelled_values, traffic_of_function
+from ...passes.fusion.trace.records import measure
+from ...passes.text.units import in_units
 from .markdown import item, page, paragraph, table
 from .programs import EXAMPLES, TO_BLOCKS, compiled, functions_of, moved_arrays
 

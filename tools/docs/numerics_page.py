@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.parsing import parse_module
 from ...lowering.pipelines import PassPipeline
-from ...runtime.dtypes import BFLOAT16, to_dtype
-from ...runtime.interpreter import interpret
+from ...runtime.arrays.dtypes import BFLOAT16, to_dtype
+from ...runtime.interpreter.functions import interpret
 from .hard_inputs import MASKED, error, hard_inputs
 from .markdown import item, page, paragraph, table
 from .programs import EXAMPLES, TO_BLOCKS

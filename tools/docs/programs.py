@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects import block
+from ...lowering.frontends.mlir_text import parse
 from ...lowering.pipelines import PassPipeline
-from ...lowering.programs import parse
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TO_BLOCKS = "array-decompose,array-to-block"

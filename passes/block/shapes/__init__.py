@@ -15,9 +15,9 @@ from xdsl.utils.exceptions import PassFailedException
 from ....dialects import block
 from ....dialects.block import Blocking
 from ....dialects.diagnostics import OpError, did_you_mean
-from ...output import os_reason, print_text
-from ...programs import block_programs
-from ...ranges import largest_extents
+from ...analysis.programs import block_programs
+from ...analysis.ranges import largest_extents
+from ...text.output import os_reason, print_text
 from .cpu import cpu_shape
 from .gpu import gpu_shape
 from .roles import Roles
@@ -81,9 +81,9 @@ class BlockShapesPass(ModulePass):
         wanted: Mapping[str, str],
         target: str,
     ) -> dict[str, block.DimAttr]:
-        from ...cost.choose import choice_text, choose_by_model
-        from ...cost.machine import machine_named
-        from ...traffic_report import as_comments
+        from ...analysis.cost.choose import choice_text, choose_by_model
+        from ...analysis.cost.machine import machine_named
+        from ...analysis.traffic.report import as_comments
 
         machine = machine_named(target)
         given = {

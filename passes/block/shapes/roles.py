@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import block
 from ....dialects.array.core import bit_width
-from ...causal import masked_later
-from ...ranges import largest_extents
+from ...analysis.causal_masks import masked_later
+from ...analysis.ranges import largest_extents
 
 FEW_ROWS = 8
 """Rows up to which vectors along the rows would be mostly empty."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue, Use
 
 from ....dialects import block
-from ...facts import Facts
+from ...analysis.facts import Facts
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from ....dialects import block
 from ....dialects.block import CoefficientAttr, exact
-from ...items import body_ops, constant_of, is_float_item, uniform_value
+from ...analysis.items import body_ops, constant_of, is_float_item, uniform_value
 
 ScalarForm = tuple[Fraction, list[tuple[SSAValue, int]]]
 """A constant, and items with the powers of them that are multiplied by it."""

@@ -1,4 +1,4 @@
-// contract.hpp: contractions of planes. All are calls into the objects made from runtime/native/*.cpp, compiled
+// contract.hpp: contractions of planes. All are calls into the objects made from runtime/cpu/native/*.cpp, compiled
 // once per machine with the flags of the kernels; nothing of it is instantiated in a kernel.
 //
 // contract(C, ldc, A, am, ak, B, ldb, M, lanes, K, mode = overwrite, scale = nullptr)      T float or double

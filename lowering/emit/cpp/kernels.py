@@ -1,0 +1,585 @@
+"""One kernel as a C++ function: it reads like the kernel's own text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import BFloat16Type, tf32
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects import block, kernel
+from ....dialects.diagnostics import OpError
+from ....dialects.kernel.precision import kernel_computes_in_double
+from ....dialects.kernel.sizes import buffer_elements
+from ..locations import PlaceComments, place_comment
+from ..names import Names
+from ..source_text import comment_text, mangle
+from .buffers import Home, buffer_layout, tiles_in_buffers
+from .names import cpp_names
+from .pairs import are_rounded_when_stored, buffers_of_pairs, tiles_of_pairs
+from .probes import Probes
+from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place, widened
+from .scalars import number
+from .stages import Stages, single_stage, stages_of
+from .sweep import SweepEmitter
+from .windows import (
+    Array,
+    DimNames,
+    Plane,
+    Window,
+    element_of,
+    name_dims,
+    plane_size,
+    storage_type,
+    window_of,
+)
+from .work import Work
+
+OUT_OF_MEMORY = "return bb::out_of_memory;"
+
+
+def entry_name(kernel_name: str) -> str:
+    """The name with C linkage under which a kernel's function is found in its library."""
+    return f"bbk_{mangle(kernel_name)}"
+
+
+@dataclass
+class KernelEmitter:
+    """Writes one kernel."""
+
+    function: kernel.FuncOp
+    names: Names = field(default_factory=cpp_names)
+    dims: dict[str, DimNames] = field(default_factory=dict[str, DimNames])
+    arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+    planes: dict[SSAValue, Plane] = field(default_factory=dict[SSAValue, Plane])
+    windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
+    double: bool = False
+    counting: bool = False
+    numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
+    """Of the statements that a profile tells apart; empty for none."""
+    pairs: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Buffers and tiles of pairs of bf16."""
+    aliased_tiles: dict[SSAValue, kernel.CursorOp] = field(default_factory=dict[SSAValue, kernel.CursorOp])
+    """Tiles that are blocks of buffers."""
+    shared_loops: set[Operation] = field(default_factory=set[Operation])
+    """Loops of which a stage does its share of the iterations."""
+
+    @property
+    def probes(self) -> Probes:
+        return Probes(self.numbers, self.dims)
+
+    def source(self) -> str:
+        """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
+        self.double = kernel_computes_in_double(self.function)
+        if not self.double:
+            self.pairs = buffers_of_pairs(self.function) | tiles_of_pairs(self.function)
+        self.aliased_tiles = tiles_in_buffers(self.function, self.pairs)
+        launch = [f"  {line}" for line in self.probes.launch(self.names)]
+        self.dims = name_dims(self.names, block.parse_dims(self.function.attributes[block.DIMS]))
+        lines = [f"// kernel {comment_text(self.function.sym_name.data)}"]
+        lines.append(
+            f'extern "C" BB_EXPORT int {entry_name(self.function.sym_name.data)}'
+            "(const bb::Array* arrays, const bb::idx* extents, int threads) {"
+        )
+        lines += launch
+        type = "double" if self.double else "float"
+        lines.append(f"  using T = {type};")
+        lines.append("  using V = bb::vec<T>;")
+        lines.append("  using I = bb::index<T>;")
+        lines.append("  using Int = bb::detail::element<I>;")
+        for index, dim in enumerate(self.dims.values()):
+            lines += [f"  {line}" for line in dim.declarations(index)]
+        for number_, argument in enumerate(self.function.body.block.args):
+            lines += [f"  {line}" for line in self._argument(number_, argument)]
+        for op in self.function.body.block.ops:
+            assert isinstance(op, kernel.ParallelOp)
+            lines += [f"  {line}" for line in self._parallel(op)]
+        lines.append("  return bb::ok;")
+        lines.append("}")
+        return "\n".join(lines) + "\n"
+
+    def _argument(self, index: int, argument: SSAValue) -> list[str]:
+        type = argument.type
+        assert isinstance(type, kernel.ArrayType)
+        rank = len(type.extents)
+        suffixes = [f"_s{axis}" for axis in range(rank)]
+        name = self.names.claim(argument.name_hint or "array", *suffixes)
+        first_output = len(self.function.body.block.args) - self.function.output_count
+        element = storage_type(type.element_type)
+        const = "const " if index < first_output else ""
+        lines = [f"{const}{element}* const {name} = ({const}{element}*)arrays[{index}].data;"]
+        strides = () if type.packed is not None else tuple(f"{name}{suffix}" for suffix in suffixes)
+        if strides:
+            values = ", ".join(
+                f"{stride} = arrays[{index}].strides[{axis}]" for axis, stride in enumerate(strides)
+            )
+            lines.append(f"const bb::idx {values};")
+        self.arrays[argument] = Array(name, strides)
+        return lines
+
+    # Loops
+
+    def _parallel(self, op: kernel.ParallelOp) -> list[str]:
+        loops = [self.dims[dim] for dim in op.dim_names]
+        stages = stages_of(op, self.dims)
+        if stages is None and any(self._far(inner) is not False for inner in op.walk()):
+            stages = single_stage(op, self.dims)
+        room, tiles = self._tiles(op, stages)
+        tasks = " * ".join(loop.trips for loop in loops) or "1"
+        over = "".join(f"[{comment_text(dim)}]" for dim in op.dim_names)
+        lines = [f"// {over} in parallel"] if over else []
+        lines += room
+        if stages is not None:
+            return [*lines, *self._staged(op, stages, tasks, tiles)]
+        workers = "1"
+        if loops:
+            work = Work(self.dims)
+            work.add(op.body.block.ops, op.dim_names)
+            lines.append(f"const bb::idx work = {work};")
+            workers = "bb::workers(work, threads)"
+        lines.append(
+            f"const int status = bb::parallel_for({tasks}, {workers}, [&](bb::idx task, int) -> int {{"
+        )
+        inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
+        inner += self._positions(op, "task")
+        inner += tiles
+        inner += self._body(op.body.block.ops)
+        return [*lines, *_closed(inner)]
+
+    def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
+        """The lines that find the blocks of a task from its number."""
+        loops = [self.dims[dim] for dim in op.dim_names]
+        lines: list[str] = []
+        if loops:
+            lines.append(f"bb::idx rest = {task};")
+        longest_last = {inner.until_dim for inner in op.walk() if isinstance(inner, kernel.ForOp)}
+        for name, loop in reversed(list(zip(op.dim_names, loops, strict=True))):
+            # The longest tasks first, so that no worker is left alone with one at the end.
+            number = (
+                f"{loop.trips} - 1 - rest % {loop.trips}" if name in longest_last else f"rest % {loop.trips}"
+            )
+            lines.append(f"const bb::idx {loop.number} = {number};")
+            lines.append(f"rest /= {loop.trips};")
+        for loop in loops:
+            lines += loop.position()
+        if loops:
+            lines.append("(void)rest;")
+        return lines
+
+    def _staged(
+        self, op: kernel.ParallelOp, stages: Stages, tasks: str, pointers: Sequence[str]
+    ) -> list[str]:
+        """The tasks where iterations of their loops may be shared out: see `split.hpp`."""
+        trips = [self.dims[loop.dim_names[0]].trips for loop in stages.loops]
+        lines = [
+            f"const bb::idx work = {stages.work};",
+            f"const bb::idx parts = {stages.parts(tasks, trips)};",
+            f"const int status = bb::in_pieces<T>({tasks}, parts, {len(stages.ops)}, "
+            "bb::workers(work, threads), {room, kept, shared, lists, common}, "
+            "[&](const bb::Piece<T>& piece) -> int {",
+        ]
+        self.shared_loops.update(stages.loops)
+        windows: list[str] = []
+        bodies: list[str] = []
+        for stage, ops in enumerate(stages.ops):
+            inner: list[str] = []
+            if stage % 2:
+                inner += self._united(stages.loops[stage // 2])
+            for line in self._body(ops):
+                # A window is nothing but a place, and other stages look through it as well.
+                (windows if line.startswith("auto* const ") else inner).append(line)
+            if stage % 2 and stage + 1 < len(stages.ops):
+                inner += [*self.probes.after_all(), "piece.spread();"]
+            bodies += [f"if (piece.runs({stage})) {{", *(f"  {line}" for line in inner), "}"]
+        return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
+
+    def _united(self, loop: kernel.ForOp) -> list[str]:
+        """The lines that unite what the parts of a loop have left."""
+        merge = loop.merge
+        assert merge is not None
+        if not merge.block.ops:
+            return []
+        inner = ["T* const found = piece.other(part);"]
+        for tile, other in zip(loop.carried, merge.block.args, strict=True):
+            plane, name = self.planes[tile], self.names.claim(other.name_hint or "other")
+            inner.append(f"T* const {name} = found + {plane.pointer}_at;")
+            self.planes[other] = Plane(name, plane.stride, plane.type)
+        inner += self._body(merge.block.ops)
+        return [
+            "for (bb::idx part = 1; part < piece.parts; part++) {",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
+
+    def _tiles(self, op: kernel.ParallelOp, stages: Stages | None) -> tuple[list[str], list[str]]:
+        """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
+        sizes: list[str] = []
+        pointers: list[str] = []
+        for inner in op.walk():
+            if isinstance(inner, kernel.TileOp):
+                if stages is not None and inner.result in stages.kept:
+                    self.aliased_tiles.pop(inner.result, None)
+                if inner.result in self.aliased_tiles:
+                    continue
+                type = kernel.tile_type(inner.result)
+                if type.space.data is not kernel.Space.Scratch:
+                    raise OpError(
+                        inner,
+                        f"has its tile in {type.space.data} memory, which is a GPU's: on a CPU it is scratch",
+                    )
+                name = self.names.claim(inner.result.name_hint or "tile", "_at", "_ld")
+                pairs = inner.result in self.pairs
+                stride, size = plane_size(type, self.dims, pairs)
+                is_kept = stages is not None and inner.result in stages.kept
+                home = Home.PER_THREAD if is_kept else Home.SCRATCH
+                sizes.append(f"const bb::idx {name}_ld = {stride}, {name}_at = {home};")
+                sizes.append(f"{home} += {size};")
+                self.planes[inner.result] = Plane(name, f"{name}_ld", type, pairs=pairs)
+                memory = home.of_task if stages is None else home.of_piece
+                element, cast = ("bb::Pair", "(bb::Pair*)") if pairs else ("T", "")
+                place = f"{memory} + {name}_at"
+                pointers.append(f"{element}* const {name} = {f'{cast}({place})' if pairs else place};")
+            elif isinstance(inner, kernel.BufferOp):
+                pointers.append(self._buffer(inner, stages, sizes))
+        counters = [Home.SCRATCH] if stages is None else list(Home)
+        return [f"bb::idx {', '.join(f'{home} = 0' for home in counters)};", *sizes], pointers
+
+    def _buffer(self, op: kernel.BufferOp, stages: Stages | None, sizes: list[str]) -> str:
+        """Return the line that declares a buffer; adds the lines that measure it to `sizes`."""
+        strides, size = buffer_layout(op, self.dims, pairs=op.result in self.pairs)
+        suffixes = [f"_s{axis}" for axis in range(len(strides))]
+        name = self.names.claim(op.result.name_hint or "list", "_at", "_near", *suffixes)
+        values = "".join(
+            f"{name}{suffix} = {stride}, " for suffix, stride in zip(suffixes, strides, strict=True)
+        )
+        near, far = Home.SCRATCH, Home.PRIVATE_LISTS
+        if stages is not None and op.result in stages.shared:
+            near, far = Home.PER_TASK, Home.SHARED_LISTS
+        sizes.append(f"// {name}: {self._placement(op)}")
+        match self._far(op):
+            case None:
+                sizes.append(f"const bool {name}_near = {size} <= {op.local_bytes} / (bb::idx)sizeof(T);")
+                home = f"({name}_near ? {near} : {far})"
+                memory = f"({name}_near ? {near.of_piece} : {far.of_piece})"
+            case is_far:
+                only = far if is_far else near
+                home, memory = str(only), only.of_task if stages is None else only.of_piece
+        sizes.append(f"const bb::idx {values}{name}_at = {home};")
+        sizes.append(f"{home} += bb::round_up({size}, bb::W<T>);")
+        self.arrays[op.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
+        return f"T* const {name} = {memory} + {name}_at;"
+
+    def _bytes(self, op: kernel.BufferOp) -> int | None:
+        """The bytes of a buffer, where its extents are known."""
+        dims = {name: dim.declared for name, dim in self.dims.items()}
+        elements = buffer_elements(op, dims, lambda name: dims[name].static_extent)
+        if elements is None:
+            return None
+        return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
+
+    def _far(self, op: Operation) -> bool | None:
+        """True if an operation makes a buffer in global memory; None where only a call decides it."""
+        if not isinstance(op, kernel.BufferOp) or op.local_bytes is None:
+            return False
+        bytes = self._bytes(op)
+        return True if op.local_bytes == 0 else None if bytes is None else bytes > op.local_bytes
+
+    def _placement(self, op: kernel.BufferOp) -> str:
+        """Description of a buffer's place, for a comment."""
+        bytes, allotted = self._bytes(op), op.local_bytes
+        size = "as long as its dims" if bytes is None else f"{bytes} bytes"
+        match self._far(op):
+            case None:
+                where = f"in local memory up to {allotted} bytes, else in global memory"
+            case True:
+                where = f"in global memory, for {allotted or 'no'} bytes of local memory are left for it"
+            case False:
+                where = "in local memory"
+        return f"[{', '.join(comment_text(dim) for dim in op.axis_dims)}], {size}, {where}"
+
+    def _body(self, ops: Iterable[Operation]) -> list[str]:
+        lines: list[str] = []
+        comments = PlaceComments()
+        for op in ops:
+            written = self._statement(op)
+            if written:
+                lines += comments.before(place_comment(op))
+                lines += self.probes.before(op, self.windows)
+                lines += written
+        return lines
+
+    def _statement(self, op: Operation) -> list[str]:
+        match op:
+            case kernel.TileOp() | kernel.BufferOp():
+                return []
+            case kernel.CursorOp():
+                return self._cursor(op)
+            case kernel.ForOp():
+                return self._for(op)
+            case kernel.LoadOp():
+                return self._load(op)
+            case kernel.StoreOp():
+                return self._store(op)
+            case kernel.MoveOp():
+                return self._move(op)
+            case kernel.FillOp():
+                if self._starts_from_zero(kernel.filled_contraction(op)):
+                    return []
+                plane = self.planes[op.tile]
+                outer, lanes = self._valid(plane.type)
+                value = number(op.number, self.double)
+                return [f"bb::fill_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, {value});"]
+            case kernel.ContractOp():
+                return self._contract(op)
+            case kernel.SweepOp():
+                return self._sweep(op)
+            case _:
+                raise OpError(op, "has no form on a CPU")
+
+    def _sweep(self, op: kernel.SweepOp) -> list[str]:
+        places = [self.aliased_tiles[tile] for tile in op.outputs if tile in self.aliased_tiles]
+        lines = [line for place in places for line in self._cursor(place)]
+        same = widened(op, self.planes)
+        for index, plane in same.items():
+            self.planes[op.outputs[index]] = plane
+        if len(same) == len(op.outputs):
+            return []
+        emitter = SweepEmitter(op, self.planes, self.dims, self.names, self.double)
+        emitter.ahead = fetched_ahead(op, self.windows, self.dims)
+        emitter.left_out = same
+        emitter.rounded = {tile for tile in op.outputs if are_rounded_when_stored(tile, self.pairs)}
+        return [*lines, *emitter.lines()]
+
+    def _for(self, op: kernel.ForOp) -> list[str]:
+        dim = self.dims[op.dim_names[0]]
+        count, trips = dim.number, dim.trips
+        lines: list[str] = []
+        end = None
+        if op.part_dim is not None:
+            raise OpError(op, "does a part of its iterations, as blocks of threads of a GPU do")
+        if op.until_dim is not None:
+            last = self.dims[op.until_dim]
+            after = last.after(op.until_offset)
+            end = self.names.claim(f"{dim.extent}end")
+            lines.append(f"const bb::idx {end} = std::min({dim.extent}, {after});  // the rest is masked")
+            trips = end if dim.declared.is_batch else f"bb::ceil_div({end}, {dim.size})"
+        inner = [*dim.position(end), *self._body(op.body.block.ops)]
+        start = f"{count} = 0"
+        if op in self.shared_loops:
+            start, trips = f"{count} = piece.begin({trips}), end = piece.end({trips})", "end"
+        return [
+            *lines,
+            f"for (bb::idx {start}; {count} < {trips}; {count}++) {{",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
+
+    def _starts_from_zero(self, op: kernel.ContractOp | None) -> bool:
+        """True if the first iteration of the loop around writes over what the others add to."""
+        return op is not None and op.parent_op() not in self.shared_loops
+
+    # Moves
+
+    def _cursor(self, op: kernel.CursorOp) -> list[str]:
+        if op.result in self.windows:
+            return []  # of a sweep that writes to a block of a buffer
+        window = window_of(op, self.arrays[op.array], self.dims, pairs=op.array in self.pairs)
+        name = self.names.claim(op.result.name_hint or "block")
+        self.windows[op.result] = Window(name, window.strides, window.widths, window.packed)
+        for tile, place in self.aliased_tiles.items():
+            if place is op:
+                type = kernel.tile_type(tile)
+                self.planes[tile] = Plane(name, ordered(type, window.strides)[0], type)
+        lines = [f"auto* const {name} = {window.pointer};"]
+        if self.counting and not isinstance(op.array.owner, kernel.BufferOp) and not self.function.packs:
+            item = op.result.type
+            assert isinstance(item, kernel.CursorType)
+            elements = " * ".join(window.widths) or "1"
+            moved = "stored" if kernel.writers(op.result) else "loaded"
+            lines.append(f"bb::{moved}({elements} * (bb::idx)sizeof({storage_type(item.element_type)}));")
+        for store in kernel.writers(op.result):
+            if isinstance(store, kernel.StoreOp) and store.in_place is not None:
+                line, self.planes[store.source] = store_in_place(
+                    self.planes[store.source], self.windows[op.result], self._past(store), self.names
+                )
+                lines.append(line)
+        return lines
+
+    def _past(self, op: kernel.StoreOp) -> str:
+        cursor = op.target.owner
+        if op.stream is None or not isinstance(cursor, kernel.CursorOp):
+            return "false"
+        return goes_past(cursor, self.dims)
+
+    def _valid(self, type: kernel.TileType) -> tuple[str, str]:
+        """The rows of lanes and the lanes of a tile that mean something."""
+        outer = "1" if type.outer_dim is None else self.dims[type.outer_dim].width
+        lanes = "1" if type.lane_dim is None else self.dims[type.lane_dim].width
+        return outer, lanes
+
+    def _load(self, op: kernel.LoadOp) -> list[str]:
+        plane, window = self.planes[op.target], self.windows[op.source]
+        if op.target in self.aliased_tiles:
+            return []
+        if op.in_place is not None:
+            line, self.planes[op.target] = load_in_place(plane, window, self.names)
+            return [line]
+        if not plane.type.dims:
+            return [f"*{plane.pointer} = bb::cast<T>(*({window.pointer}));"]
+        if len(plane.type.dims) == 1:
+            (width,), (stride,) = window.widths, window.strides
+            return [f"bb::load_vector<T>({plane.pointer}, {width}, {window.pointer}, {stride}, {width});"]
+        outer, lanes = ordered(plane.type, window.widths)
+        by_outer, by_lane = ordered(plane.type, window.strides)
+        if plane.pairs:
+            return [
+                f"bb::load_pairs<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
+                f"{window.pointer}, {by_outer}, {by_lane});"
+            ]
+        return [
+            f"bb::load_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
+            f"{window.pointer}, {by_outer}, {by_lane}, {outer}, {lanes});"
+        ]
+
+    def _store(self, op: kernel.StoreOp) -> list[str]:
+        plane, window = self.planes[op.source], self.windows[op.target]
+        if op.source in self.aliased_tiles:
+            return []
+        if op.in_place is not None:
+            return [finish(plane, window, self._past(op))]
+        element = element_of(op.target)
+        if window.packed is not None:
+            return self._pack(op, plane, window, window.packed)
+        if not plane.type.dims:
+            return [f"*({window.pointer}) = bb::cast<{element}>(*{plane.pointer});"]
+        if len(plane.type.dims) == 1:
+            (width,), (stride,) = window.widths, window.strides
+            return [f"bb::store_vector<T>({window.pointer}, {stride}, {plane.pointer}, {width});"]
+        outer, lanes = ordered(plane.type, window.widths)
+        by_outer, by_lane = ordered(plane.type, window.strides)
+        if isinstance(op.target.owner, kernel.CursorOp) and op.target.owner.array in self.pairs:
+            return [
+                f"bb::store_pairs<T>({window.pointer}, {by_outer}, {plane.pointer}, {plane.stride}, "
+                f"{outer}, {lanes});"
+            ]
+        function, past = (
+            ("stream_plane", f", {self._past(op)}") if op.stream is not None else ("store_plane", "")
+        )
+        return [
+            f"bb::{function}<T>({window.pointer}, {by_outer}, {by_lane}, "
+            f"{plane.pointer}, {plane.stride}, {outer}, {lanes}{past});"
+        ]
+
+    def _pack(self, op: kernel.StoreOp, plane: Plane, window: Window, layout: kernel.PackedAttr) -> list[str]:
+        if not plane.type.rows_in_lanes:
+            raise OpError(op, "has no form on a CPU: a tile is packed from its rows in lanes")
+        if layout.depth.data > 2:
+            raise OpError(op, "has no form on a CPU: elements are packed singly or in pairs")
+        function = "store_packed_pairs" if layout.depth.data == 2 else "store_packed"
+        block_ = ", ".join(map(str, (*layout.block, layout.group.data)))
+        rows, columns = window.widths
+        return [
+            f"bb::{function}<T>({window.pointer}, {block_}, {plane.pointer}, {plane.stride}, "
+            f"{rows}, {columns});"
+        ]
+
+    def _move(self, op: kernel.MoveOp) -> list[str]:
+        target, source = self.planes[op.target], self.planes[op.source]
+        outer, lanes = self._valid(source.type)
+        same = target.type.rows_in_lanes == source.type.rows_in_lanes
+        function = "copy_plane" if same else "transpose_plane"
+        return [
+            f"bb::{function}<T>({target.pointer}, {target.stride}, {source.pointer}, {source.stride}, "
+            f"{outer}, {lanes});"
+        ]
+
+    # Contractions
+
+    def _contract(self, op: kernel.ContractOp) -> list[str]:
+        accumulator = self.planes[op.accumulator]
+        rows, columns = (self.dims[dim].width for dim in accumulator.type.dims)
+        summed = self.dims[kernel.dims_of(op.lhs)[1]].width
+        mode = (
+            "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
+        )
+        loop = kernel.loop_from_zero(op)
+        if loop is not None and self._starts_from_zero(op):
+            mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
+        scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
+        packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
+        if op.multiply == tf32:
+            raise OpError(op, "multiplies in tf32, which only GPUs do; a CPU computes f32 exactly")
+        in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
+        if packed and accumulator.type.rows_in_lanes:
+            vectors, (_, stride) = self._operand(op.lhs)
+            function = "contract_bf16_packed" if self._in_pairs(op, in_bf16) else "contract_packed"
+            call = (
+                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, {packed}, "
+                f"{vectors}, {stride}, {columns}, bb::round_up({rows}, bb::W<T>), {summed}, {mode}{scale})"
+            )
+        elif packed:
+            left, (left_row, left_sum) = self._operand(op.lhs)
+            function = "contract_bf16_panels" if self._in_pairs(op, in_bf16) else "contract_panels"
+            call = (
+                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
+                f"{left}, {left_row}, {left_sum}, {packed}, {rows}, {columns}, {summed}, {mode}{scale})"
+            )
+        elif accumulator.type.rows_in_lanes:
+            broadcast, (by_row, by_sum) = self._operand(op.rhs)
+            vectors, (_, stride) = self._operand(op.lhs)
+            function = "contract_bf16" if in_bf16 else "contract"
+            rows = f"bb::round_up({rows}, bb::W<T>)"  # scratch memory, which has room for whole vectors
+            call = (
+                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
+                f"{broadcast}, {by_row}, {by_sum}, {vectors}, {stride}, "
+                f"{columns}, {rows}, {summed}, {mode}{scale})"
+            )
+        else:
+            left, (left_row, left_sum) = self._operand(op.lhs)
+            right, (right_row, right_sum) = self._operand(op.rhs)
+            call = (
+                f"bb::contract_columns({accumulator.pointer}, {accumulator.stride}, "
+                f"{left}, {left_row}, {left_sum}, {right}, {right_row}, {right_sum}, "
+                f"{rows}, {columns}, {summed}, {mode}{scale})"
+            )
+        return [f"if ({call}) {OUT_OF_MEMORY}"]
+
+    def _packed_operand(self, value: SSAValue) -> str:
+        """A block of a packed array, its groups of rows, and their distance; empty for a plain array."""
+        window = self.windows[value]
+        if window.packed is None:
+            return ""
+        return f"{window.pointer}, {window.packed.group.data}, {window.packed.elements_of_group}"
+
+    def _in_pairs(self, op: kernel.ContractOp, in_bf16: bool) -> bool:
+        """True if the packed operand lies in pairs. Raises OpError where that has no form."""
+        depth = layout.depth.data if (layout := self.windows[op.rhs].packed) is not None else 1
+        item = op.rhs.type
+        assert isinstance(item, kernel.CursorType)
+        if depth != 1 and not (depth == 2 and in_bf16 and isinstance(item.element_type, BFloat16Type)):
+            raise OpError(op, "has no form on a CPU: only bf16 that is multiplied in bf16 is packed in pairs")
+        return depth == 2
+
+    def _operand(self, value: SSAValue) -> tuple[str, tuple[str, str]]:
+        """Return an operand's pointer, and its strides along rows and columns."""
+        if value in self.planes:
+            plane = self.planes[value]
+            return plane.pointer, plane.elements()
+        window = self.windows[value]
+        by_row, by_column = window.strides
+        return window.pointer, (by_row, by_column)
+
+
+def _closed(body: Sequence[str]) -> list[str]:
+    """The end of the call whose last argument is a function with such a body."""
+    return [
+        *(f"  {line}" for line in [*body, "return bb::ok;"]),
+        "});",
+        "if (status) return status;",
+    ]
+
+
+def dims_in_order(function: kernel.FuncOp) -> Mapping[str, block.DimAttr]:
+    """The dims whose extents a kernel's function takes, in the order in which it takes them."""
+    return block.parse_dims(function.attributes[block.DIMS])

@@ -1,0 +1,41 @@
+"""Identifiers of the C++ emitter's own text, so that nothing of a program gets the same name."""
+
+from __future__ import annotations
+
+from ..names import Names
+
+OWN = (
+    "T",
+    "V",
+    "I",
+    "Int",
+    "arrays",
+    "extents",
+    "threads",
+    "work",
+    "task",
+    "rest",
+    "memory",
+    "room",
+    "kept",
+    "shared",
+    "lists",
+    "common",
+    "piece",
+    "parts",
+    "part",
+    "found",
+    "end",
+    "status",
+    "o",
+    "l",
+    "n",
+    "acc",
+    "other",
+)
+"""Identifiers of the emitter's own text."""
+
+
+def cpp_names() -> Names:
+    """Return the names of one kernel."""
+    return Names(OWN)

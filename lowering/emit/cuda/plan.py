@@ -1,0 +1,140 @@
+"""A kernel as records, planned and ready to be written: every name is claimed, every decision is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Operation
+
+from ....dialects import block
+from ..source_text import mangle
+from .geometry import Dim, Size, Window
+from .layouts import Layout
+from .loops import Bounds
+from .scope import Form, Scope
+from .staging import Barrier, Fetch, Ring
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A function of CUDA source, as the host needs to know it for a launch."""
+
+    entry: str
+    threads: int
+    shared_bytes: int
+    """Of dynamic shared memory."""
+    grid: tuple[str, ...]
+    """The dims whose blocks are the iterations; the grid has one dimension, their product."""
+    dims: Mapping[str, block.DimAttr]
+    scratch: tuple[Size, ...]
+    """Sizes of the global memory of a block's own; with any, blocks run several iterations each."""
+    layouts: tuple[Layout, ...]
+    """The layout of each array in memory: it says which strides are arguments."""
+
+    def tasks(self, extents: Mapping[str, int]) -> int:
+        """Number of iterations."""
+        return prod(_trips(self.dims[name], extents[name]) for name in self.grid)
+
+    def scratch_bytes(self, extents: Mapping[str, int]) -> int:
+        """Bytes of global memory of a block's own."""
+        return sum(size.bytes(self.dims, extents) for size in self.scratch)
+
+    @property
+    def dynamic_extents(self) -> tuple[str, ...]:
+        """The dims whose extents are arguments, in order."""
+        return tuple(name for name, dim in self.dims.items() if dim.static_extent is None)
+
+
+def _trips(dim: block.DimAttr, extent: int) -> int:
+    if dim.is_whole:
+        return 1
+    return extent if dim.block_size is None else -(-extent // dim.block_size)
+
+
+def entry_name(kernel_name: str, part: int = 0) -> str:
+    """The name with C linkage of a kernel's function; one of several parallel loops has several parts."""
+    return f"bbk_{mangle(kernel_name)}" + (f"_part{part}" if part else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The declaration of a cursor's current block."""
+
+    window: Window
+    place: str
+    """The comment that names the operation's place in the program; so in the other records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copying:
+    """An asynchronous copy to shared memory."""
+
+    fetch: Fetch
+    place: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """An operation on tiles, done in a form.
+
+    `subject` is what its writer reads: the operation, or a record where something had to be planned.
+    """
+
+    op: Operation
+    form: Form
+    subject: object
+    place: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """A loop over blocks. With a ring, later iterations' blocks are fetched while one is computed with."""
+
+    dim: Dim
+    bounds: Bounds
+    ring: Ring | None
+    stays_rolled: bool
+    """True if the compiler must not unroll it: its addresses would not fit into registers."""
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPartLoop:
+    """A loop whose iterations bring parts of the current row, several of them at a time."""
+
+    dim: Dim
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowLoop:
+    """The loop of a group of threads over its rows of a block."""
+
+    group: int
+    step: int
+    """Number of groups."""
+    width: str
+    """Expression of the rows of the block."""
+    body: tuple[Step, ...]
+
+
+Step = View | Copying | Statement | Barrier | Loop | RowPartLoop | RowLoop
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelPlan:
+    """One parallel loop of a kernel, planned."""
+
+    name: str
+    launch: CudaKernel
+    longest_last: frozenset[str]
+    """Dims whose last blocks take longest: they go first, so that no block of threads is left alone."""
+    resident: int
+    """Blocks that a multiprocessor should have at least: ptxas gives threads registers by it."""
+    parameters: tuple[str, ...]
+    scope: Scope
+    steps: tuple[Step, ...]
+    uses_lanes: bool
+    """True if statements refer to the thread's warp and lane."""

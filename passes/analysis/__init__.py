@@ -1,0 +1,1 @@
+"""Analyses: questions that passes ask about a program, which change nothing."""

@@ -1,0 +1,129 @@
+"""Which masks hide what comes later: comparisons of indices that keep n <= r + c, c a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.ir import SSAValue
+
+from ...dialects import block
+from .items import constant_of
+
+_SIDES = {"sle": (1, 0), "slt": (1, -1), "sge": (-1, 0), "sgt": (-1, -1)}
+"""Predicates on a, b as b - a >= 0 (or a - b >= 0: -1), and what a strict one takes off."""
+
+_OPPOSITES = {"sle": "sgt", "sgt": "sle", "slt": "sge", "sge": "slt"}
+
+_HIDDEN = float("-inf")
+
+_LARGEST = 1 << 30
+"""The largest constant that is taken: with a few indices below it, nothing leaves 32 bits."""
+
+
+@dataclass(frozen=True)
+class Until:
+    """n <= r + offset is all that a mask keeps, r an index of `dim`, in elements counted from 0."""
+
+    dim: str
+    offset: int
+
+
+def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
+    """Dims N and what an operator keeps of them: it gives -inf wherever n > r + offset.
+
+    (Or NaN, where it adds -inf to an element that is infinite or NaN.) An offset below 0 is given as 0, which
+    is true as well and leaves something of every row.
+    """
+    found: dict[str, Until] = {}
+    for predicate, lhs, rhs in _kept(op.yield_op.arguments[0]):
+        side = _SIDES.get(predicate)
+        left, right = _linear_form(lhs), _linear_form(rhs)
+        if side is None or left is None or right is None:
+            continue
+        sign, strict = side
+        room = {
+            term: sign * (right.get(term, 0) - left.get(term, 0))
+            for term in {**left, **right}
+            if term is not None
+        }
+        offset = sign * (right.get(None, 0) - left.get(None, 0)) + strict
+        later = [term for term, factor in room.items() if factor == -1]
+        earlier = [term for term, factor in room.items() if factor == 1]
+        if len(later) == len(earlier) == 1 and sum(map(abs, room.values())) == 2:
+            found.setdefault(later[0], Until(earlier[0], max(offset, 0)))
+    return found
+
+
+_Comparison = tuple[str, SSAValue, SSAValue]
+
+
+def _kept(value: SSAValue) -> Iterator[_Comparison]:
+    """The comparisons that hold wherever a scalar is anything but -inf: one is chosen, or -inf is added."""
+    match value.owner:
+        case arith.SelectOp() as chosen if constant_of(chosen.rhs) == _HIDDEN:
+            yield from _comparisons(chosen.cond, True)
+        case arith.SelectOp() as chosen if constant_of(chosen.lhs) == _HIDDEN:
+            yield from _comparisons(chosen.cond, False)
+        case arith.AddfOp(lhs=lhs, rhs=rhs):
+            yield from _kept(lhs)
+            yield from _kept(rhs)
+        case _:
+            pass
+
+
+def _comparisons(value: SSAValue, holds: bool) -> Iterator[_Comparison]:
+    """The comparisons all of which hold where a condition does, or where it does not."""
+    match value.owner:
+        case arith.CmpiOp(lhs=lhs, rhs=rhs) as op:
+            predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+            yield predicate if holds else _OPPOSITES.get(predicate, ""), lhs, rhs
+        case arith.AndIOp(lhs=lhs, rhs=rhs) if holds:
+            yield from _comparisons(lhs, holds)
+            yield from _comparisons(rhs, holds)
+        case arith.OrIOp(lhs=lhs, rhs=rhs) if not holds:
+            yield from _comparisons(lhs, holds)
+            yield from _comparisons(rhs, holds)
+        case arith.XOrIOp(lhs=lhs, rhs=rhs) if _is_true(rhs):
+            yield from _comparisons(lhs, not holds)
+        case _:
+            pass
+
+
+def _is_true(value: SSAValue) -> bool:
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr() as number):
+            return number.type == i1 and number.value.data != 0
+        case _:
+            return False
+
+
+def _linear_form(value: SSAValue) -> Mapping[str | None, int] | None:
+    """A sum of indices of dims and a constant (None): the factor of each. None for anything else.
+
+    Also None where a sum of 32 bits might wrap around.
+    """
+    match value.owner:
+        case arith.IndexCastOp(input=operand):
+            return _linear_form(operand)
+        case block.IndexOp() as index:
+            return {index.dim_name: 1}
+        case arith.ConstantOp(value=IntegerAttr() as number):
+            return {None: number.value.data} if abs(number.value.data) <= _LARGEST else None
+        case arith.AddiOp(lhs=lhs, rhs=rhs):
+            return _combined(_linear_form(lhs), _linear_form(rhs), 1)
+        case arith.SubiOp(lhs=lhs, rhs=rhs):
+            return _combined(_linear_form(lhs), _linear_form(rhs), -1)
+        case _:
+            return None
+
+
+def _combined(
+    left: Mapping[str | None, int] | None, right: Mapping[str | None, int] | None, sign: int
+) -> Mapping[str | None, int] | None:
+    if left is None or right is None:
+        return None
+    form = {term: left.get(term, 0) + sign * right.get(term, 0) for term in {**left, **right}}
+    return form if abs(form.get(None, 0)) <= _LARGEST else None

@@ -1,0 +1,1 @@
+"""Traffic of programs: bytes and operations as polynomials in the extents."""

@@ -1,0 +1,61 @@
+"""`block-stabilize`: exponentials that fusion freed from their maximum become significand and exponent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
+
+from ....dialects.attributes import STABILIZED
+from ....dialects.block import is_stabilized
+from ...analysis.programs import block_programs
+from ...fusion.cleanup import cleanup_patterns
+from .needs import has_own_maxima, has_work
+from .pivot import insert_pivots
+from .translate import Translator
+from .variance import guard_variances
+
+
+@dataclass(frozen=True)
+class BlockStabilizePass(ModulePass):
+    """Carry exponentials as pairs of significand and exponent, so that none overflows.
+
+    Sums of pairs become sums relative to a maximum, an associative reduction; exponents that cancel are
+    removed; logarithms stay unevaluated sums until they are subtracted. What is shifted by its own maximum is
+    bounded already and only guarded against rows of nothing but -inf. Runs after fusion; a function that is
+    stabilised already is left alone.
+
+    Sums of x and of x² over one list get a pivot, the mean of a row's first block, wherever that provably
+    changes nothing (a LayerNorm, but no RMSNorm); x is loaded, or computed from what is loaded beside it, as
+    after a residual. `pivot=false` leaves the sums as they are. A variance that is computed from them is
+    never negative, and never NaN where squares overflow.
+    """
+
+    name = "block-stabilize"
+
+    pivot: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in block_programs(op):
+            if is_stabilized(function):
+                continue
+            if self.pivot and insert_pivots(function):
+                function.attributes[STABILIZED] = UnitAttr()
+            if has_work(function) or has_own_maxima(function):
+                stabilize(function)
+            if guard_variances(function):
+                function.attributes[STABILIZED] = UnitAttr()
+
+
+def stabilize(function: FuncOp) -> None:
+    """Stabilise a block program that has exponentials to be carried as pairs, or shifts by maxima."""
+    Translator(function).run()
+    patterns = [pattern for pattern, _ in cleanup_patterns()]
+    PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(
+        function.body
+    )
+    function.attributes[STABILIZED] = UnitAttr()

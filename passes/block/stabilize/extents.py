@@ -1,0 +1,68 @@
+"""Numbers that are the extent of a dim, asked of an array: `array.extent`, cut into no blocks, and loaded."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects import array, block
+from ....dialects.scalar import is_float, significand_bits
+from ...analysis.items import through_cast
+from .needs import binary
+
+
+def power_of_extent(value: SSAValue) -> tuple[str, int] | None:
+    """The dim and the exponent, of a number that is a power of the extent of a dim.
+
+    The extent is one that an array was asked for along an axis which is cut into blocks of that dim alone, so
+    that no program runs where the two differ. In a type of fewer bits than f32 it is another number.
+    """
+    source = through_cast(value)
+    if not (_is_exact(value.type) and _is_exact(source.type)):
+        return None
+    made = source.owner
+    if isinstance(made, block.MonomialOp):
+        pairs = list(made.pairs)
+        known = power_of_extent(pairs[0][0]) if len(pairs) == 1 else None
+        return None if known is None else (known[0], known[1] * pairs[0][1])
+    if not isinstance(made, block.LoadOp) or not isinstance(made.source.owner, block.PartitionOp):
+        return None
+    asked = made.source.owner.tensor.owner
+    dim = _dim_of_extent(asked) if isinstance(asked, array.ExtentOp) else None
+    return None if dim is None else (dim, 1)
+
+
+def factors(value: SSAValue) -> tuple[tuple[SSAValue, int], ...]:
+    """The vectors and numbers that a vector or number is the product of, with their exponents."""
+    op = value.owner
+    if isinstance(value.type, block.BlockType):
+        return ()
+    if isinstance(op, block.MonomialOp):
+        return tuple(op.pairs)
+    if isinstance(op, block.ElementwiseOp) and (parts := binary(op)) is not None:
+        left, right = op.inputs[parts[1]], op.inputs[parts[2]]
+        match parts[0]:
+            case arith.MulfOp():
+                return (left, 1), (right, 1)
+            case arith.DivfOp():
+                return (left, 1), (right, -1)
+            case _:
+                pass
+    return ()
+
+
+def _is_exact(type: Attribute) -> bool:
+    """True if numbers of a type have as many bits as f32."""
+    if not isinstance(type, block.ItemType) or type.dims:
+        return False
+    return is_float(type.element_type) and significand_bits(type.element_type) >= 24
+
+
+def _dim_of_extent(asked: array.ExtentOp) -> str | None:
+    """The dim into whose blocks the axis that is asked for its extent is cut, if it is one alone."""
+    for use in asked.input.uses:
+        if isinstance(use.operation, block.PartitionOp):
+            axis = use.operation.axes.data[asked.axis.value.data]
+            if len(axis.data) == 1:
+                return axis.data[0].data
+    return None

@@ -1,0 +1,209 @@
+"""Which exponentials are carried as pairs, which are bounded already, and which lists hold plain numbers."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from ....dialects import block
+from ....dialects.block import CoefficientAttr, Kind
+from ...analysis.items import body_ops, mask_of, through_cast, unary
+
+
+def is_exp(op: Operation) -> bool:
+    """True if an operation is the exponential of an item, to the base e or 2."""
+    if not isinstance(op, block.ElementwiseOp):
+        return False
+    return unary(op.result, math.ExpOp) is not None or is_exp2(op)
+
+
+def is_exp2(op: block.ElementwiseOp) -> bool:
+    """True if an operation is 2 to the power of an item."""
+    return unary(op.result, math.Exp2Op) is not None
+
+
+def is_log(op: Operation) -> bool:
+    """True if an operation is the logarithm of an item."""
+    return isinstance(op, block.ElementwiseOp) and unary(op.result, math.LogOp) is not None
+
+
+def binary(op: Operation) -> tuple[Operation, int, int] | None:
+    """The scalar operation of an element-wise op that does one thing to two of its items, and which items."""
+    if not isinstance(op, block.ElementwiseOp) or len(body_ops(op)) != 1:
+        return None
+    scalar = body_ops(op)[0]
+    if len(scalar.operands) != 2 or op.yield_op.arguments[0] is not scalar.results[0]:
+        return None
+    left, right = scalar.operands
+    if isinstance(left, BlockArgument) and isinstance(right, BlockArgument) and left is not right:
+        return scalar, left.index, right.index
+    return None
+
+
+def own_maximum(op: Operation) -> SSAValue | None:
+    """The maximum that an operator subtracts from an item, if it is one over the item's own elements."""
+    match op:
+        case block.RowShiftOp() | block.ColShiftOp():
+            form = op.vector.owner
+            if not isinstance(form, block.LinearOp) or list(form.coefficients) != [CoefficientAttr(-1)]:
+                return None
+            item, top = op.block, form.terms[0]
+        case block.ElementwiseOp():
+            parts = binary(op)
+            if parts is None or not isinstance(parts[0], arith.SubfOp):
+                return None
+            item, top = op.inputs[parts[1]], op.inputs[parts[2]]
+        case _:
+            return None
+    return top if _is_maximum_of(top, item) else None
+
+
+def _is_maximum_of(top: SSAValue, item: SSAValue) -> bool:
+    top = through_cast(top)
+    while isinstance(top.owner, block.MapOp):
+        map_ = top.owner
+        index = map_.results.index(top)  # pyright: ignore[reportArgumentType]
+        if map_.result_kinds[index] not in (Kind.Max, Kind.Any):
+            return False
+        top = through_cast(map_.yield_op.arguments[index])
+    return isinstance(top.owner, block.RowMaxOp) and _same(top.owner.operand, item)
+
+
+def _same(a: SSAValue, b: SSAValue) -> bool:
+    """True if two items are one, or parts of one array at the same indices."""
+    a, b = through_cast(a), through_cast(b)
+    source = loaded_from(a)
+    return a is b or (source is not None and source == loaded_from(b))
+
+
+def loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
+    """The array (with the dims of its axes) or the list, of which a load takes this iteration's element.
+
+    Behind an array that is nothing but another one in another float type, the other one.
+    """
+    if not isinstance(item.owner, block.LoadOp):
+        return None
+    place = item.owner.source
+    while isinstance(place, BlockArgument) and isinstance(user := place.block.parent_op(), block.MapOp):
+        place = user.inputs[place.index]
+    array = _array_of(place)
+    if array is None:
+        return place, None
+    tensor, axes = array
+    if isinstance(tensor.owner, block.AssembleOp):
+        source = _copied_from(tensor.owner.list)
+        if source is not None and source[1] == axes:
+            return source
+    return array
+
+
+def _array_of(place: SSAValue) -> tuple[SSAValue, Attribute] | None:
+    """The array that a list is cut from, or that is put together from it."""
+    if isinstance(place.owner, block.PartitionOp):
+        return place.owner.tensor, place.owner.axes
+    assembled = (use.operation for use in place.uses if isinstance(use.operation, block.AssembleOp))
+    return next(((op.result, op.axes) for op in assembled), None)
+
+
+def _copied_from(place: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
+    """Return where the elements of a list were loaded from, if nothing but their type was changed since."""
+    while isinstance(place.owner, block.MapOp):
+        map_ = place.owner
+        index = list(map_.results).index(place)  # pyright: ignore[reportArgumentType]
+        if map_.result_kinds[index] is not Kind.Stack:
+            return None
+        place = map_.yield_op.arguments[index]
+    if not isinstance(place.owner, block.StoreOp):
+        return None
+    return loaded_from(through_cast(place.owner.source))
+
+
+def is_bounded(value: SSAValue) -> bool:
+    """True if an item is known to be at most 0: what is shifted by its own maximum, masked or not."""
+    owner = through_cast(value).owner
+    if isinstance(owner, block.ElementwiseOp):
+        mask = mask_of(owner)
+        if mask is not None and mask.number <= 0 and is_bounded(owner.inputs[mask.operand]):
+            return True
+    return isinstance(owner, Operation) and own_maximum(owner) is not None
+
+
+def _carries(user: Operation, value: SSAValue) -> bool:
+    """True if an operator on a pair gives a pair (or a plain value, the exponents having cancelled)."""
+    match user:
+        case block.RowSumOp() | block.RowScaleOp() | block.MulOp() | block.MonomialOp():
+            return True
+        case block.AddOp() | block.SubOp() | block.LinearOp():
+            return True
+        case block.ColScaleOp():
+            return value is user.block
+        case block.DotOp() | block.OuterOp():
+            return value is user.lhs
+        case block.ElementwiseOp():
+            parts = binary(user)
+            if parts is not None and isinstance(parts[0], arith.MulfOp | arith.DivfOp):
+                return True
+            return is_log(user) or through_cast(user.result) is not user.result
+        case block.StoreOp():
+            return not escapes(user.result)
+        case _:
+            return False
+
+
+def wants_pair(op: block.ElementwiseOp) -> bool:
+    """True if an exponential is to be carried as a pair: some operation sums, contracts or scales it.
+
+    An exponential inside a sigmoid, say, feeds an addition of a constant and saturates as it should.
+    """
+    value = op.result
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, block.YieldOp):
+            parent = user.parent_op()
+            if isinstance(parent, block.MapOp) and parent.result_kinds[use.index] in (Kind.Sum, Kind.Any):
+                return True
+        elif _carries(user, value):
+            return True
+    return False
+
+
+def has_work(function: FuncOp) -> bool:
+    """True if a block program has exponentials to be carried as pairs."""
+    return any(
+        isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op) for op in function.walk()
+    )
+
+
+def has_own_maxima(function: FuncOp) -> bool:
+    """True if something is shifted by its own maximum, which is to be guarded against rows of -inf."""
+    return any(own_maximum(op) is not None for op in function.walk())
+
+
+def is_summed(value: SSAValue) -> bool:
+    """True if a vector is data, whose elements are summed, rather than a statistic of rows."""
+    return any(
+        isinstance(use.operation, block.RowSumOp)
+        or (isinstance(use.operation, block.LinearOp | block.MulOp) and is_summed(use.operation.results[0]))
+        for use in value.uses
+    )
+
+
+def escapes(value: SSAValue) -> bool:
+    """True if an item in global memory, or a list of such, ends up in an array or anywhere but in maps."""
+    for use in value.uses:
+        user = use.operation
+        match user:
+            case block.LoadOp() | block.ReduceOp():
+                continue
+            case block.MapOp():
+                argument = user.body.block.args[use.index]
+                if escapes(argument):
+                    return True
+            case block.YieldOp():
+                maker = user.parent_op()
+                if not isinstance(maker, block.MapOp) or escapes(maker.results[use.index]):
+                    return True
+            case _:
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""The fusion driver: normalise, explore extensions, prove termination, record a trace."""

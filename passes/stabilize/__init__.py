@@ -1,1 +1,0 @@
-"""The parts of `block-stabilize`."""

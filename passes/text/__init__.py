@@ -1,0 +1,1 @@
+"""Text for people: pseudo-code, units, and where output goes."""

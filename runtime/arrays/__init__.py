@@ -1,0 +1,1 @@
+"""Arrays that callers pass: dtypes, views, DLPack, and limits of their sizes."""

@@ -1,0 +1,1 @@
+"""What all targets share: lowered programs, libraries of kernels, the plans and memory of calls."""

@@ -1,0 +1,1 @@
+"""Checks of programs: tolerances, audits of rewrites, and exact equivalence."""

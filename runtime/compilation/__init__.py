@@ -1,0 +1,1 @@
+"""From C++ source to a shared object in the user's cache."""

@@ -1,0 +1,1 @@
+"""The CPU target: its kernel library and hand-written micro-kernels."""

@@ -1,0 +1,1 @@
+"""The CUDA target: compiler, device and emulator."""

@@ -1,0 +1,1 @@
+"""Executables: compiled programs that are called with arrays."""

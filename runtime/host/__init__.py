@@ -1,0 +1,1 @@
+"""This process and its processor: settings, threads, control groups, clocks."""

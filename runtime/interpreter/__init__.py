@@ -1,0 +1,1 @@
+"""The reference interpreter: the meaning of programs on arrays and on blocks."""

@@ -1,0 +1,1 @@
+"""Limits of this machine, measured, and its description for the cost model."""

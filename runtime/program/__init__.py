@@ -1,0 +1,1 @@
+"""Functions of a program: names, arguments, constants, random inputs."""

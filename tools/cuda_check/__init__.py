@@ -1,0 +1,1 @@
+"""Parts of `bb-cuda-check`: its arguments and its findings."""

@@ -1,0 +1,1 @@
+"""Parts of `bb-opt`: expected diagnostics, explanations, equivalence checks."""

@@ -1,0 +1,1 @@
+"""Parts of `bb-run`: compiled calls, benchmarks, the roofline."""
