@@ -1,4 +1,4 @@
-// One small kernel for each thing that test_cuda_conformance.py compares with tables of its own.
+// One small kernel for each thing that test_conformance.py compares with tables of its own.
 #include <bb/cuda/device.cuh>
 
 #define KERNEL extern "C" __global__ void

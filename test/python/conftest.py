@@ -46,7 +46,7 @@ def _processor_seconds() -> float:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     start = _processor_seconds()
     result = yield
-    item.config.stash[_SECONDS][item.path.name] += _processor_seconds() - start
+    item.config.stash[_SECONDS][item.nodeid.partition("::")[0]] += _processor_seconds() - start
     return result
 
 

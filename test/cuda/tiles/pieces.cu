@@ -1,4 +1,4 @@
-// The tile library, one piece at a time: what test_cuda_tile_pieces.py compares with numpy.
+// The tile library, one piece at a time: what test_tile_pieces.py compares with numpy.
 #include <bb/cuda.cuh>
 
 extern __shared__ __align__(1024) unsigned char smem[];

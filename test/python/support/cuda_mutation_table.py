@@ -1,6 +1,6 @@
 """Run all planted bugs and write their table into docs/targets/cuda-checker.md.
 
-To be run as `python test/python/cuda_mutation_table.py`; takes some two minutes.
+To be run as `python test/python/support/cuda_mutation_table.py`; takes some two minutes.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from test_tile_library import aligned, bound, laid_out, strides
+from tile_library_arrays import aligned, bound, laid_out, strides
 from tile_library_builds import (
     NATIVE,
     Library,

@@ -20,7 +20,7 @@ from bb.passes.rules.law import AnyLaw
 from bb.passes.rules.table import later_laws
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import RULES_DIR, LawCase, law_cases, operations
-from test_law_conditions import Record, failing_checks, is_broken, remove_dead_code, rewrite_without
+from law_probes import Record, failing_checks, is_broken, remove_dead_code, rewrite_without
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 

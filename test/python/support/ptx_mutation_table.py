@@ -1,6 +1,6 @@
 """Write the planted bugs of the PTX tier into docs/targets/checking-cuda.md.
 
-Run as `python test/python/ptx_mutation_table.py`.
+Run as `python test/python/support/ptx_mutation_table.py`.
 """
 
 from __future__ import annotations

@@ -7,16 +7,22 @@ operation that makes an item, and sees what takes the place of that item.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 import numpy as np
 from bb.dialects import block
 from bb.dialects.verification import verify
-from bb.passes.rules.law import AnyLaw
+from bb.passes.fusion.cleanup import dead_code_patterns
+from bb.passes.rules.law import AnyLaw, Check
+from bb.runtime.errors import InterpreterError
 from bb.runtime.interpreter.blocks import Value
-from block_evaluation import Array, difference
+from block_evaluation import Array, difference, evaluate, random_arguments
+from law_cases import LawCase, operations
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 TOLERANCE = 1e-9
 PROBE = "probe"
@@ -111,3 +117,62 @@ def assert_applications_keep_items(
                 else:
                     assert difference(actual[number], wanted) <= TOLERANCE, law.title()
     return count
+
+
+class Record:
+    """An observer that remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.firings: list[Operation] = []
+        self.refusals: list[Check] = []
+
+    def fired(self, law: AnyLaw, site: Operation) -> None:
+        self.firings.append(site)
+
+    def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
+        self.refusals.append(check)
+
+    def settle(self) -> None:
+        pass
+
+
+def failing_checks(law: AnyLaw, op: Operation) -> list[list[Check]]:
+    """For each site of a law at an operation, the side conditions that do not hold."""
+    return [[check for check in law.checks(site) if not check.holds] for site in law.sites(op)]
+
+
+def rewrite_without(case: LawCase, program: FuncOp) -> AnyLaw:
+    """Let the law that ignores the condition rewrite a site at which nothing else fails; the law."""
+    strict, law = case.law(), case.law(ignored=frozenset({case.condition}))
+    for op in operations(program, case.law):
+        for site in strict.sites(op):
+            if [check.condition for check in strict.checks(site) if not check.holds] == [case.condition]:
+                law.match_and_rewrite(op, PatternRewriter(op))
+                return law
+    raise AssertionError("no site at which just this condition fails")
+
+
+def is_broken(case: LawCase) -> bool:
+    """True if the case is invalid, or has other results, after the law that ignores the condition."""
+    original, program = case.program(), case.program()
+    try:
+        rewrite_without(case, program)
+        verify(program.get_toplevel_object())
+        for seed in range(5):
+            arguments = random_arguments(original, seed)
+            expected, _ = evaluate(original, arguments)
+            if difference(evaluate(program, arguments)[0], expected) > 1e-9:
+                return True
+    except (DiagnosticException, VerifyException, InterpreterError, AssertionError, IndexError):
+        return True
+    return False
+
+
+def remove_dead_code(program: FuncOp) -> bool:
+    """Remove something that is dead; whether there was anything."""
+    for op, pattern in product(list(program.walk()), dead_code_patterns()):
+        rewriter = PatternRewriter(op)
+        pattern.match_and_rewrite(op, rewriter)
+        if rewriter.has_done_action:
+            return True
+    return False

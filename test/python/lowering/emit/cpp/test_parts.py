@@ -237,7 +237,7 @@ def test_small_problems_are_one_part() -> None:
 def test_examples_in_parts() -> None:
     """All examples, cut into small blocks, in as many parts as there are iterations.
 
-    test_cpu_sanitizers.py runs the same programs with the same values in each run of the suite.
+    test_sanitizers.py runs the same programs with the same values in each run of the suite.
     """
     module, found = example_programs("f32", "primes")
     with shared_out_always():

@@ -13,7 +13,6 @@ rounding; what they avert is asserted there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -22,43 +21,18 @@ from bb.dialects import block
 from bb.dialects.attributes import PROLOGUE
 from bb.dialects.verification import verify
 from bb.passes import rules
-from bb.passes.fusion.cleanup import dead_code_patterns
 from bb.passes.rules import ALL_RULES, LAW_NAMES
-from bb.passes.rules.law import AnyLaw, Check, Law, Phase
+from bb.passes.rules.law import AnyLaw, Law, Phase
 from bb.passes.rules.table import all_laws, later_laws, laws_tried_in
-from bb.runtime.errors import InterpreterError
 from bb.runtime.interpreter.blocks import Value
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import RULES_DIR, LawCase, law_cases, operations
+from law_probes import Record, failing_checks, is_broken, remove_dead_code, rewrite_without
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 DECLINES = law_cases("without")
 CONDITIONS = [(law, condition) for law in all_laws() for condition in law.side_conditions]
-
-
-class Record:
-    """An observer that remembers what it heard."""
-
-    def __init__(self) -> None:
-        self.firings: list[Operation] = []
-        self.refusals: list[Check] = []
-
-    def fired(self, law: AnyLaw, site: Operation) -> None:
-        self.firings.append(site)
-
-    def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
-        self.refusals.append(check)
-
-    def settle(self) -> None:
-        pass
-
-
-def failing_checks(law: AnyLaw, op: Operation) -> list[list[Check]]:
-    """For each site of a law at an operation, the side conditions that do not hold."""
-    return [[check for check in law.checks(site) if not check.holds] for site in law.sites(op)]
 
 
 # The table of laws
@@ -186,33 +160,6 @@ def test_a_law_does_not_look_at_what_it_is_not_for(case: LawCase):
 # What conditions avert
 
 
-def rewrite_without(case: LawCase, program: FuncOp) -> AnyLaw:
-    """Let the law that ignores the condition rewrite a site at which nothing else fails; the law."""
-    strict, law = case.law(), case.law(ignored=frozenset({case.condition}))
-    for op in operations(program, case.law):
-        for site in strict.sites(op):
-            if [check.condition for check in strict.checks(site) if not check.holds] == [case.condition]:
-                law.match_and_rewrite(op, PatternRewriter(op))
-                return law
-    raise AssertionError("no site at which just this condition fails")
-
-
-def is_broken(case: LawCase) -> bool:
-    """True if the case is invalid, or has other results, after the law that ignores the condition."""
-    original, program = case.program(), case.program()
-    try:
-        rewrite_without(case, program)
-        verify(program.get_toplevel_object())
-        for seed in range(5):
-            arguments = random_arguments(original, seed)
-            expected, _ = evaluate(original, arguments)
-            if difference(evaluate(program, arguments)[0], expected) > 1e-9:
-                return True
-    except (DiagnosticException, VerifyException, InterpreterError, AssertionError, IndexError):
-        return True
-    return False
-
-
 def single_precision_error(program: FuncOp, arguments: list[Value]) -> float:
     """Error of results in float32 against those in float64."""
     exact, _ = evaluate(program, arguments)
@@ -261,16 +208,6 @@ def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
         pass
     verify(program.get_toplevel_object())
     return count(program) > before
-
-
-def remove_dead_code(program: FuncOp) -> bool:
-    """Remove something that is dead; whether there was anything."""
-    for op, pattern in product(list(program.walk()), dead_code_patterns()):
-        rewriter = PatternRewriter(op)
-        pattern.match_and_rewrite(op, rewriter)
-        if rewriter.has_done_action:
-            return True
-    return False
 
 
 def needs_more_accumulators(case: LawCase) -> bool:

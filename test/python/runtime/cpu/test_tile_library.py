@@ -10,6 +10,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from tile_library_arrays import PLANE, aligned, bound, laid_out, strides
 from tile_library_builds import (
     DRIVERS,
     EMULATORS,
@@ -35,40 +36,11 @@ STORAGE = {
     "uint8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
 }
-PLANE = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
 
 
 @pytest.fixture(scope="module", params=["native", "avx2", "baseline", "clang"])
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
     return Library(build(request.param, "tile_library", shared_folder(tmp_path_factory)))
-
-
-def aligned(shape: tuple[int, ...] | int, dtype: np.dtype = PLANE["f32"]) -> np.ndarray:
-    """Zeros that begin at a multiple of 64 bytes."""
-    shape = (shape,) if isinstance(shape, int) else shape
-    size = math.prod(shape) * dtype.itemsize
-    memory = np.zeros(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(dtype).reshape(shape)
-
-
-def strides(array: np.ndarray) -> list[int]:
-    return [stride // array.itemsize for stride in array.strides]
-
-
-def laid_out(values: np.ndarray, kind: int) -> np.ndarray:
-    """The same values laid out as rows, columns, strided, reversed, or broadcast along the last axis."""
-    if kind == 0:
-        return np.ascontiguousarray(values)
-    if kind == 1:
-        return np.ascontiguousarray(values.T).T
-    if kind == 2:
-        wide = np.zeros((values.shape[0], 2, values.shape[1], 3), values.dtype)
-        wide[:, 1, :, 2] = values
-        return wide[:, 1, :, 2]
-    if kind == 3:
-        return np.ascontiguousarray(values[::-1, ::-1])[::-1, ::-1]
-    return np.broadcast_to(np.ascontiguousarray(values[:, :1]), values.shape)
 
 
 # ---- mathematics
@@ -359,12 +331,6 @@ def test_sweeps(library: Library):
 
 
 # ---- contractions
-
-
-def bound(a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A forward error bound for a sum of products in any order, with one rounding a step."""
-    steps = a.shape[1] + 3
-    return steps * np.finfo(dtype).eps * (np.abs(a) @ np.abs(b) + np.abs(c)) + np.finfo(dtype).tiny
 
 
 @pytest.mark.parametrize(
