@@ -7,7 +7,7 @@
 // RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{M=4x}" 2>&1 | filecheck %s --check-prefix=TEXT
 // RUN: not bb-opt %s -p "array-decompose,array-to-block,block-shapes{M=99999999999}" 2>&1 | filecheck %s --check-prefix=LARGE
 
-// BATCH: block-shapes.mlir:{{[0-9]+}}:1: error: pass 'block-shapes': 'func.func' op batch dim H takes no block size: its items have no axis over it
+// BATCH: shapes.mlir:{{[0-9]+}}:1: error: pass 'block-shapes': 'func.func' op batch dim H takes no block size: its items have no axis over it
 // SIMILAR: error: pass 'block-shapes': no function has a dim MM; did you mean 'M'?
 // UNKNOWN: error: pass 'block-shapes': no function has a dim zebra; the dims are H, M, N, K, L, P
 // ZERO: error: pass 'block-shapes': the size of dim M must be a positive number or whole, got '0'

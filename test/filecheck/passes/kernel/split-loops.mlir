@@ -18,7 +18,7 @@
 // UNKNOWN: kernel.func @row_sum_parts({{.*}} {S = #block.dim<32, batch>, {{.*}} N = #block.dim<?, block = 256>}}
 // UNKNOWN-NEXT: kernel.parallel @S, @B {
 // UNKNOWN: kernel.for @N part @S {
-// CPU: kernel-split-loops.mlir:{{.*}} error: 'kernel.for' op does a part of its iterations, as blocks of threads of a GPU do
+// CPU: split-loops.mlir:{{.*}} error: 'kernel.for' op does a part of its iterations, as blocks of threads of a GPU do
 // TASKS: option 'tasks' must be at least 1, got 0
 
 // 16 blocks in 2 parts, for each of 2 batch items: the parts, and what is made of them.

@@ -1,10 +1,10 @@
-// RUN: sed 's/f32/bf16/g' %p/../../../examples/attention.mlir | bb-opt --pipeline cuda | filecheck %s --check-prefix=WARPS
-// RUN: sed 's/f32/bf16/g' %p/../../../examples/attention.mlir | bb-opt --pipeline cuda --stop-after kernel-fuse-sweeps | bb-opt -p "kernel-place-cuda{form=general threads=64}" | filecheck %s --check-prefix=GENERAL
-// RUN: bb-opt %p/../../../examples/attention.mlir --pipeline cuda | filecheck %s --check-prefix=F32
-// RUN: bb-opt %p/../../../examples/attention.mlir --pipeline cuda --stop-after block-fuse-elementwise | bb-opt -p "block-to-kernel{lanes=cols multiply=tf32},kernel-fuse-sweeps,kernel-place-cuda" | filecheck %s --check-prefix=TF32
-// RUN: sed 's/f32/f64/g' %p/../../../examples/attention.mlir | bb-opt --pipeline cuda | filecheck %s --check-prefix=F64
-// RUN: bb-opt %p/../../../examples/softmax.mlir --pipeline cuda | filecheck %s --check-prefix=ROWS
-// RUN: bb-opt %p/../../../examples/softmax.mlir --pipeline cuda | bb-opt -p kernel-place-cuda | filecheck %s --check-prefix=ROWS
+// RUN: sed 's/f32/bf16/g' %p/../../../../examples/attention.mlir | bb-opt --pipeline cuda | filecheck %s --check-prefix=WARPS
+// RUN: sed 's/f32/bf16/g' %p/../../../../examples/attention.mlir | bb-opt --pipeline cuda --stop-after kernel-fuse-sweeps | bb-opt -p "kernel-place-cuda{form=general threads=64}" | filecheck %s --check-prefix=GENERAL
+// RUN: bb-opt %p/../../../../examples/attention.mlir --pipeline cuda | filecheck %s --check-prefix=F32
+// RUN: bb-opt %p/../../../../examples/attention.mlir --pipeline cuda --stop-after block-fuse-elementwise | bb-opt -p "block-to-kernel{lanes=cols multiply=tf32},kernel-fuse-sweeps,kernel-place-cuda" | filecheck %s --check-prefix=TF32
+// RUN: sed 's/f32/f64/g' %p/../../../../examples/attention.mlir | bb-opt --pipeline cuda | filecheck %s --check-prefix=F64
+// RUN: bb-opt %p/../../../../examples/softmax.mlir --pipeline cuda | filecheck %s --check-prefix=ROWS
+// RUN: bb-opt %p/../../../../examples/softmax.mlir --pipeline cuda | bb-opt -p kernel-place-cuda | filecheck %s --check-prefix=ROWS
 // RUN: not bb-opt %s -p "kernel-place-cuda{form=fast}" 2>&1 | filecheck %s --check-prefix=FORM
 // RUN: not bb-opt %s -p "kernel-place-cuda{threads=48}" 2>&1 | filecheck %s --check-prefix=THREADS
 // RUN: not bb-opt %s -p "kernel-place-cuda{shared-memory=400000}" 2>&1 | filecheck %s --check-prefix=SHARED
