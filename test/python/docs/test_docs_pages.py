@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from bb.tools.docs.markdown import NOTICE
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 INDEX = ROOT / "docs" / "README.md"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),

@@ -1,100 +1,135 @@
-"""Imports run one way, tools -> runtime -> lowering -> passes -> dialects, and never in a circle."""
+"""Imports run one way, between the top folders and inside them, and never in a cycle."""
 
 import ast
 from pathlib import Path
 
 import pytest
-from paths import ROOT
+from bb.tools.docs.import_graph import LAYERS, ImportGraph, report
 
-LAYERS = ["dialects", "passes", "lowering", "runtime", "tools"]
-SOURCES = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
+GRAPH = ImportGraph()
+
+ORDER = {
+    "passes": ("text", "analysis", "rules", "fusion", "array", "block", "kernel"),
+    "runtime": (
+        *("errors", "host", "arrays", "compilation", "machine", "program", "interpreter", "checking"),
+        *("calls", "cpu", "cuda", "profile", "executable", "tuning", "api"),
+    ),
+}
+"""The members of two folders, each of which imports only members that stand before it."""
+
+LARGEST = {"passes": 8, "runtime": 17}
+"""Number of members that a reader should have to look at in a folder, files of other languages included."""
+
+NUMPY_IN_PASSES = {"passes.analysis.cost.model", "passes.analysis.cost.shapes"}
+"""Modules that import numpy at their top; passes import them when they are applied."""
 
 
-def module_name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(("bb", *(parts[:-1] if parts[-1] == "__init__" else parts)))
-
-
-MODULES = {module_name(path): path for path in [ROOT / "__init__.py", *SOURCES]}
-
-
-def imports(path: Path, *, nested: bool) -> list[tuple[int, str]]:
-    """Line and module for every import of our own modules; ``nested``: those inside functions, too."""
-    package = module_name(path).split(".")
-    if path.name != "__init__.py":
-        package = package[:-1]
-    found: list[tuple[int, str]] = []
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.Import):
-            found.extend((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            for alias in node.names:
-                inner = f"{module}.{alias.name}"
-                found.append((node.lineno, inner if inner in MODULES else module))
-        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not nested:
-            return
-        if nested or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            for child in ast.iter_child_nodes(node):
-                visit(child)
-
-    visit(ast.parse(path.read_text()))
-    return [(line, name) for line, name in found if name == "bb" or name.startswith("bb.")]
+def test_imports_go_down_from_layer_to_layer():
+    upward = [str(each) for each in GRAPH.imports if layer_of(each.imported) > layer_of(each.importer)]
+    assert upward == []
 
 
 def layer_of(module: str) -> int:
-    """The layer's index; the package itself, whose ``__init__`` is the public face, is above all of them."""
-    parts = module.split(".")
-    return LAYERS.index(parts[1]) if len(parts) > 1 else len(LAYERS)
+    return LAYERS.index(module.partition(".")[0])
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=module_name)
-def test_imports_go_down(path: Path):
-    own = layer_of(module_name(path))
-    upward = [f"line {line}: {name}" for line, name in imports(path, nested=True) if layer_of(name) > own]
-    assert not upward, f"{path.relative_to(ROOT)} imports from a layer above its own"
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=module_name)
-def test_own_modules_are_imported_relatively(path: Path):
-    absolute = [
-        node.lineno
-        for node in ast.walk(ast.parse(path.read_text()))
-        if (
-            isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "bb"
-        )
-        or (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "bb" for alias in node.names))
+@pytest.mark.parametrize("folder", ORDER)
+def test_members_of_a_folder_import_only_members_before_them(folder: str):
+    order = ORDER[folder]
+    assert sorted(order) == sorted(GRAPH.members(folder)), "ORDER has to list the members of the folder"
+    upward = [
+        str(found[0])
+        for (source, target), found in GRAPH.arrows(folder).items()
+        if source in order and target in order and order.index(target) > order.index(source)
     ]
-    assert not absolute, "absolute imports of bb on these lines"
+    assert upward == []
 
 
-def test_modules_do_not_import_each_other():
-    graph = {name: {target for _, target in imports(path, nested=False)} for name, path in MODULES.items()}
-    done: set[str] = set()
+def test_no_module_imports_itself_through_others():
+    print(report(GRAPH))
+    assert [list(map(str, cycle)) for cycle in GRAPH.all_cycles()] == []
 
-    def visit(name: str, trail: list[str]) -> None:
-        assert name not in trail, "import circle: " + " -> ".join([*trail[trail.index(name) :], name])
-        if name not in done:
-            # 'from . import x' in a package's __init__ names a module inside it, not the package
-            for target in sorted(graph.get(name, set()) - {name}):
-                visit(target, [*trail, name])
-            done.add(name)
 
-    for name in sorted(graph):
-        visit(name, [])
+@pytest.mark.parametrize("folder", LARGEST)
+def test_folders_stay_small(folder: str):
+    entries = {path.name for path in (GRAPH.root / folder).iterdir()} - {"__init__.py", "__pycache__"}
+    assert len(entries) <= LARGEST[folder]
+
+
+def tree(folder: Path, files: dict[str, str]) -> ImportGraph:
+    """The graph of a small package with these files."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return ImportGraph(folder)
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in SOURCES if not path.is_relative_to(ROOT / "runtime")], ids=module_name
+    "hidden",
+    [
+        "from .a import X",
+        "def f():\n    from .a import X\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import X\n",
+        "from . import a",
+    ],
+    ids=["at the top", "in a function", "for types only", "of the module"],
 )
-def test_numpy_is_not_imported_at_module_level(path: Path):
-    if path.is_relative_to(ROOT / "tools") and path.name != "bb_opt.py":
-        pytest.skip("only bb-opt has to start without numpy")
-    if path.parent == ROOT / "passes" / "cost" and path.name in ("model.py", "shapes.py"):
-        pytest.skip("passes import these where they are applied")
-    for node in ast.parse(path.read_text()).body:
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        assert not any(name.split(".")[0] in ("numpy", "ml_dtypes") for name in names), f"line {node.lineno}"
+def test_every_import_counts(tmp_path: Path, hidden: str):
+    graph = tree(
+        tmp_path, {"passes/__init__.py": "", "passes/a.py": "from .b import Y", "passes/b.py": hidden}
+    )
+    assert len(graph.all_cycles()) == 1
+
+
+def test_cycles_between_folders_are_found(tmp_path: Path):
+    files = {
+        "passes/__init__.py": "",
+        "passes/one/__init__.py": "",
+        "passes/one/low.py": "",
+        "passes/one/high.py": "from ..two.middle import X",
+        "passes/two/__init__.py": "",
+        "passes/two/middle.py": "from ..one.low import Y",
+    }
+    (cycle,) = tree(tmp_path, files).all_cycles()
+    assert {(each.importer, each.imported) for each in cycle} == {
+        ("passes.one.high", "passes.two.middle"),
+        ("passes.two.middle", "passes.one.low"),
+    }
+
+
+@pytest.mark.parametrize(("method", "cycles"), [("get_canonicalization_patterns", 0), ("helper", 1)])
+def test_operations_may_name_their_patterns(tmp_path: Path, method: str, cycles: int):
+    operation = f"class Op:\n    def {method}(cls):\n        from .canonicalize import Pattern\n"
+    patterns = "from .ops import Op"
+    files = {"dialects/__init__.py": "", "dialects/ops.py": operation, "dialects/canonicalize.py": patterns}
+    assert len(tree(tmp_path, files).all_cycles()) == cycles
+
+
+def absolute_modules(node: ast.AST) -> list[str]:
+    """The modules that an import names in full; none for a relative import, or for another statement."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+
+
+def test_own_modules_are_imported_relatively():
+    absolute = [
+        f"{name}:{node.lineno}"
+        for name, path in GRAPH.modules.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if any(module.split(".")[0] == "bb" for module in absolute_modules(node))
+    ]
+    assert absolute == []
+
+
+def test_numpy_is_imported_where_it_is_needed_only():
+    """`bb-opt` has to start without numpy."""
+    found: list[str] = []
+    for name, path in GRAPH.modules.items():
+        if name.startswith("runtime") or (name.startswith("tools") and name != "tools.bb_opt"):
+            continue
+        modules = [each for node in ast.parse(path.read_text()).body for each in absolute_modules(node)]
+        if name not in NUMPY_IN_PASSES and {each.split(".")[0] for each in modules} & {"numpy", "ml_dtypes"}:
+            found.append(name)
+    assert found == []
