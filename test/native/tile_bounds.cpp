@@ -7,8 +7,8 @@
 #include <bb/cpu.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include "../../runtime/native/contract_bf16_tiles.hpp"
-#include "../../runtime/native/contract_bf16_vector.hpp"
+#include "../../runtime/cpu/native/contract_bf16_tiles.hpp"
+#include "../../runtime/cpu/native/contract_bf16_vector.hpp"
 
 using namespace bb;
 

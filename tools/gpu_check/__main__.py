@@ -177,7 +177,7 @@ def _run(
 
             work(tasks, folder, until, take)
         else:
-            command = [sys.executable, "-m", f"{__package__}.gpu_worker"]
+            command = [sys.executable, "-m", f"{__package__}.worker"]
             left = supervise(command, tasks, folder, until, report.take)
         report.left_out += [_named(task) for task in left]
 

@@ -126,10 +126,7 @@ def avoided_words(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=shown)
-def test_words_are_plain(page: Path, request: pytest.FixtureRequest):
-    if shown(page) == "docs/reference/rules.md":
-        reason = "sentences of some laws in passes/rules/ still have these words; remove this when they go"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_words_are_plain(page: Path):
     found = [
         f"{shown(page)}:{number}: {word}"
         for number, line in enumerate(prose(page).splitlines(), 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-NATIVE = ROOT / "runtime" / "native"
+NATIVE = ROOT / "runtime" / "cpu" / "native"
 DRIVERS = ROOT / "test" / "native"
 FLAGS = [
     "-std=c++20",

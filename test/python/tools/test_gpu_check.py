@@ -176,7 +176,8 @@ def test_a_worker_that_does_not_survive(tmp_path: Path):
 ITSELF = """
 import sys
 import pytest
-from bb.tools import gpu_cases, gpu_worker
+from bb.tools.gpu_check import cases as gpu_cases
+from bb.tools.gpu_check import worker as gpu_worker
 from fake_cupy import FakeCupy, with_cupy
 patch = pytest.MonkeyPatch()
 with_cupy(patch, FakeCupy())
