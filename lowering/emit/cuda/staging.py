@@ -26,7 +26,7 @@ from .placed import is_fetched_ahead, loops_that_fetch_ahead, stages_of
 from .scalars import storage_type
 from .tiles import SwizzledTile
 
-OPAQUE_THREAD = "bb::this_thread_anew()"
+OPAQUE_THREAD = "bb::opaque_thread_id()"
 """threadIdx.x, opaque to the optimiser: addresses computed from it are not hoisted into registers."""
 
 

@@ -19,7 +19,7 @@ BB_DEVICE void cp_async_wait() {
 // threadIdx.x, opaque to the optimiser: address arithmetic that starts from it is not hoisted out of the loop
 // that it stands before. Otherwise the compiler computes the addresses of all loops of a kernel before the first
 // one, and holds them in registers that other values need.
-BB_DEVICE int this_thread_anew() { return bb_opaque(static_cast<int>(threadIdx.x)); }
+BB_DEVICE int opaque_thread_id() { return bb_opaque(static_cast<int>(threadIdx.x)); }
 
 // One thread's part of a walk of THREADS threads over tiles of a row-major matrix: a pointer, and what is
 // left of the matrix below and to the right of it. Elements outside of the matrix become zero.
@@ -50,7 +50,7 @@ struct reader {
   int ld, rows_left, cols_left, thread, to;
 
   // A matrix of rows x cols with `ld` elements from row to row; the first tile's corner is at (row0, col0).
-  // `thread` is this thread's number, see this_thread_anew.
+  // `thread` is this thread's number, see opaque_thread_id.
   BB_DEVICE reader(const stored* matrix, int ld, int row0, int col0, int rows, int cols,
                    int thread = threadIdx.x)
       : ld(ld), thread(thread) {
