@@ -194,3 +194,13 @@ def test_every_pass_loads_and_has_a_description(name: str):
     line = describe_pass(name)
     assert line.endswith(".")
     assert len(line) <= 110
+
+
+@pytest.mark.parametrize("name", sorted(ALL_PASSES))
+def test_a_pass_is_found_by_its_name(name: str):
+    """`array-decompose` is `passes/array/decompose`; what leads to the next dialect is in `lowering`."""
+    module = ALL_PASSES[name]().__module__
+    if module.startswith("bb."):
+        dialect, _, rest = name.partition("-")
+        own, between = f"bb.passes.{dialect}.{rest}", f"bb.lowering.{name}"
+        assert module in (own.replace("-", "_"), between.replace("-", "_"))
