@@ -5,7 +5,6 @@ Operations are known by name, so that importing a dialect does not import `arith
 
 from collections.abc import Sequence
 from math import copysign, frexp, isfinite
-from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -85,9 +84,6 @@ def number_of(attribute: FloatAttr) -> float:
     half_unit = 2.0 ** (frexp(value)[1] - bits - 1)
     close = [abs(1 / candidate - abs(value)) <= half_unit for candidate in (n - 1, n, n + 1)]
     return copysign(1 / n, value) if close == [False, True, False] else value
-
-
-FloatElement: TypeAlias = Float16Type | BFloat16Type | Float32Type | Float64Type
 
 
 def is_float(type: Attribute) -> bool:

@@ -29,7 +29,6 @@ from .shared.common import ArgumentParser, message_for, positive, print_error
 from .shared.files import ToolError, read_text, write_stdout
 
 _ARCHITECTURES = "sm_80,sm_90,sm_100"
-_REFUSALS = (ToolError, EmulatorBuildError, CudaCompilerError, PtxError, HostCompilerError, SettingError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,7 +19,6 @@ from ..runtime.tuning.store import StoreError, all_records, clear, export_file, 
 from .shared.common import ArgumentParser, message_for, print_error
 from .shared.files import ToolError, write_stdout
 
-_COLUMNS = ("function", "arguments", "threads", "choice", "time", "default", "unfused", "ways", "measured")
 _NAMES = "the functions whose choices are meant (default: all)"
 
 

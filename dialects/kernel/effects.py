@@ -38,7 +38,7 @@ class KernelOp(IRDLOperation, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "name" not in vars(cls):
+        if not hasattr(cls, "name"):
             return  # a base of several operations
         missing = [
             name for name in _DECLARATIONS if getattr(getattr(cls, name), "__isabstractmethod__", False)

@@ -1,8 +1,8 @@
 """`block-fuse`: laws of fusion to the snapshot that is wanted.
 
-Phase 2 (`normalize.py`) brings the program into normal form: the first snapshot. Phase 3 (`explore.py`)
-extends maps to reach others. Termination: see `measure.py`, whose measure `block-fuse{check=true}` asserts at
-every firing.
+Phase 2 (`fusion/normalize.py`) brings the program into normal form: the first snapshot. Phase 3
+(`fusion/explore.py`) extends maps to reach others. Termination: see `fusion/termination.py`, whose measure
+`block-fuse{check=true}` asserts at every firing.
 """
 
 from __future__ import annotations

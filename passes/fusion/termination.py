@@ -164,11 +164,6 @@ def _misplaced(op: Operation) -> int:
             return 0
 
 
-def measure_of(function: FuncOp) -> Measure:
-    """The measure of a program. Linear in its size."""
-    return _measure(function)[0]
-
-
 def _measure(function: FuncOp) -> tuple[Measure, Collection[SSAValue]]:
     """The measure of a program, and the values that its results need."""
     weigher = _Weigher()

@@ -55,7 +55,7 @@ class Auditor(Observer, Protocol):
 class Phase(Enum):
     """A step of fusion. It tries its laws at an operation in the order of their ranks."""
 
-    OWN_STEP = "a step of its own, which `normalize.py` runs by the law's name"
+    OWN_STEP = "a step of its own, which `fusion/normalize.py` runs by the law's name"
     FIXPOINT = "the fixpoint; any order of its laws leads to one normal form"
     LATE = "after consecutive maps are fused, as a side condition looks at what that brings together"
     EXTENSION = "one by one, each kept only if a structural law fires after it"

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     FloatAttr,
-    IndexType,
     IntegerAttr,
     i1,
     i32,
@@ -21,7 +20,6 @@ from xdsl.utils.hints import isa
 
 from ....dialects.attributes import EXACT_ATTRIBUTE
 from ....dialects.diagnostics import OpError
-from ....dialects.scalar import is_float
 from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
 
 _INFIX = {**INFIX, **WRAPPING}
@@ -168,13 +166,3 @@ _FORMS: dict[type[Operation], _Form] = {
     arith.ExtUIOp: _extended,
     arith.TruncIOp: _truncated,
 }
-
-
-def is_mask(type: Attribute) -> bool:
-    """True if values of a type are masks: all bits of a lane, or none."""
-    return type == i1
-
-
-def is_integral(type: Attribute) -> bool:
-    """True if values of a type are vectors of integers."""
-    return isinstance(type, IndexType) or not is_float(type)

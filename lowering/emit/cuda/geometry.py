@@ -10,8 +10,6 @@ from ....dialects import block, kernel
 from ..block_names import BlockNames
 from ..names import Names
 
-INT = "int"
-
 
 @dataclass(frozen=True)
 class Dim(BlockNames):

@@ -121,7 +121,7 @@ class Staging:
     stages: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """The variable with the current stage of each swizzled tile in a ring, as far as planned."""
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """Variables with the elements at which loops end that end before their dim does, by dims."""
+    """Variables with the elements at which the loops around end that end before their dim does, by dims."""
     copies_in_flight: bool = False
     """True if there may be copies, outside of rings, that have not been waited for."""
 
@@ -144,6 +144,7 @@ class Staging:
     @contextmanager
     def loop(self, op: kernel.ForOp, bounds: Bounds) -> Generator[Ring | None]:
         """Plan the ring of a loop, if it has one; within, its body is to be planned."""
+        around = dict(self.ends)
         if bounds.end is not None:
             self.ends[op.dim_names[0]] = bounds.end
         stages = stages_of(op)
@@ -154,6 +155,7 @@ class Staging:
         yield ring
         # The body may be done no time, or leave copies in flight.
         self.copies_in_flight |= before
+        self.ends = around
 
     def _ring(self, op: kernel.ForOp, stages: int, bounds: Bounds) -> Ring:
         dim = self.dims[op.dim_names[0]]

@@ -20,6 +20,11 @@ ORDER = {
 LARGEST = {"passes": 8, "runtime": 17}
 """Number of members that a reader should have to look at in a folder, files of other languages included."""
 
+TABLES_OF_MODULES = {"lowering.pipelines", "passes.rules", "passes.rules.table"}
+"""Modules that import passes and rules by their names in strings, when they are used first."""
+
+IMPORTING = ("import_module", "__import__")
+
 NUMPY_IN_PASSES = {"passes.analysis.cost.model", "passes.analysis.cost.shapes"}
 """Modules that import numpy at their top; passes import them when they are applied."""
 
@@ -104,6 +109,36 @@ def test_operations_may_name_their_patterns(tmp_path: Path, method: str, cycles:
     patterns = "from .ops import Op"
     files = {"dialects/__init__.py": "", "dialects/ops.py": operation, "dialects/canonicalize.py": patterns}
     assert len(tree(tmp_path, files).all_cycles()) == cycles
+
+
+def imports_by_text(path: Path) -> list[int]:
+    """The lines that import a module by its name in a string: the graph does not see these imports."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    names = ((call, call.args[0]) for call in calls if ast.unparse(call.func).endswith(IMPORTING))
+    return [call.lineno for call, name in names if not is_name_of_other_package(name)]
+
+
+def is_name_of_other_package(name: ast.expr) -> bool:
+    return isinstance(name, ast.Constant) and not str(name.value).startswith((".", "bb."))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('import_module("bb.runtime.errors")', [1]),
+        ('importlib.import_module("..errors", __package__)', [1]),
+        ("__import__(name)", [1]),
+        ('import_module("torch")', []),
+    ],
+)
+def test_imports_by_text_are_found(tmp_path: Path, text: str, found: list[int]):
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    assert imports_by_text(path) == found
+
+
+def test_only_tables_import_own_modules_by_text():
+    assert {name for name, path in GRAPH.modules.items() if imports_by_text(path)} == TABLES_OF_MODULES
 
 
 def absolute_modules(node: ast.AST) -> list[str]:

@@ -39,6 +39,16 @@ def test_an_operation_with_half_of_its_effects_cannot_be_defined() -> None:
                 return (self.source,)
 
 
+def test_an_operation_that_inherits_its_name_needs_effects() -> None:
+    class _Named(IRDLOperation):
+        name = "kernel.copy"
+
+    with pytest.raises(TypeError, match=r"kernel\.copy: CopyOp does not define tiles_read and tiles_written"):
+
+        class CopyOp(_Named, KernelOp):  # pyright: ignore[reportUnusedClass]
+            source = operand_def()
+
+
 def test_operations_may_inherit_effects() -> None:
     class _Base(NoTileEffects):
         pass

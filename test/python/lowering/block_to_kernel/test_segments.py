@@ -17,7 +17,7 @@ from paths import FILECHECK
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-CASES = FILECHECK / "lowering" / "block-to-kernel" / "segments.mlir"
+CASES = FILECHECK / "lowering" / "block_to_kernel" / "segments.mlir"
 
 VECTOR = "!block.vector<M x f32>"
 GLOBAL = "!block.vector<M x f32, global>"

@@ -14,7 +14,7 @@ from bb.lowering.emit.cuda.kernels import WRITERS, write_kernel
 from bb.lowering.emit.cuda.plan import Copying, KernelPlan, Loop, RowLoop, RowPartLoop, Statement, Step
 from bb.lowering.emit.cuda.planner import SWEEPS, plan_kernel
 from bb.lowering.emit.cuda.scope import Form
-from bb.lowering.emit.cuda.staging import Barrier, Ring
+from bb.lowering.emit.cuda.staging import Barrier, Ring, TileCopy
 from bb.runtime.calls.lowered import CompileOptions
 from bb.runtime.cuda.library import CudaLibrary
 from cuda_evidence import attention, text_of
@@ -23,10 +23,14 @@ from xdsl.dialects import arith
 
 def plans(text: str) -> list[KernelPlan]:
     """The plan of each parallel loop of a program's kernels."""
-    library = CudaLibrary(bb.parse(text), CompileOptions(target="cuda"))
+    return plans_of_kernels(CudaLibrary(bb.parse(text), CompileOptions(target="cuda")).kernels)
+
+
+def plans_of_kernels(kernels: Iterable[kernel.FuncOp]) -> list[KernelPlan]:
+    """The plan of each parallel loop of kernels."""
     return [
         plan_kernel(function, parallel, part, ())
-        for function in library.kernels
+        for function in kernels
         for part, parallel in enumerate(function.body.block.ops)
         if isinstance(parallel, kernel.ParallelOp)
     ]
@@ -55,6 +59,37 @@ def test_a_pipelined_loop_owns_its_copies():
     assert [re.sub(r"\d", "", copy.to) for copy in loop.ring.copies] == ["k[to]", "v[to]"]
     assert set(plan.scope.stages.values()) == {loop.ring.stage}
     assert not any(isinstance(step, Copying) for step in walk(loop.body))
+
+
+TWO_LOOPS = """
+kernel.func @f(%x : !kernel.array<256x64xbf16>) attributes {block.dims = {
+    M = #block.dim<256, block = 64>, N = #block.dim<256, block = 64>, K = #block.dim<64, whole>}} {
+  kernel.parallel @M attributes {threads = 128 : i64, warps = 4 : i64} {
+    %a = kernel.tile {swizzled, stages = 2 : i64, offset = 0 : i64} : !kernel.tile<N x K x bf16, shared, lanes = cols>
+    %b = kernel.tile {swizzled, stages = 2 : i64, offset = 16384 : i64} : !kernel.tile<N x K x bf16, shared, lanes = cols>
+    kernel.for @N until @M attributes {stages = 2 : i64} {
+      %xa = kernel.cursor %x [N, K] : !kernel.array<256x64xbf16> -> !kernel.cursor<N x K x bf16>
+      kernel.load %a, %xa {async} : !kernel.tile<N x K x bf16, shared, lanes = cols>, !kernel.cursor<N x K x bf16>
+    }
+    kernel.for @N attributes {stages = 2 : i64} {
+      %xb = kernel.cursor %x [N, K] : !kernel.array<256x64xbf16> -> !kernel.cursor<N x K x bf16>
+      kernel.load %b, %xb {async} : !kernel.tile<N x K x bf16, shared, lanes = cols>, !kernel.cursor<N x K x bf16>
+    }
+  }
+}
+"""  # noqa: E501
+
+
+def test_a_loop_that_ends_early_does_not_end_a_later_one():
+    (plan,) = plans_of_kernels(kernel.kernels_of(bb.parse(TWO_LOOPS)))
+    ends: list[str] = []
+    for step in plan.steps:
+        assert isinstance(step, Loop)
+        assert step.ring is not None
+        (copy,) = step.ring.copies
+        assert isinstance(copy, TileCopy)
+        ends.append(copy.ends[0])
+    assert ends == ["Nend", "N"]
 
 
 def test_only_copies_in_flight_are_waited_for():
