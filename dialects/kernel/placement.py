@@ -18,8 +18,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from ..block.dims import require_declared
+from ..diagnostics import OpError
 from .accessors import tile_type
-from .effects import writers
+from .effects import KernelOp, writers
 from .types import Space, TileType
 
 THREADS_ATTRIBUTE = "threads"
@@ -129,6 +130,14 @@ STAGES = NumberConstraint(STAGES_ATTRIBUTE, least=FEWEST_STAGES)
 SWIZZLED = FlagConstraint(SWIZZLED_ATTRIBUTE)
 ASYNC = FlagConstraint(ASYNC_ATTRIBUTE)
 
+NAMES = frozenset(
+    {
+        *(THREADS_ATTRIBUTE, WARPS_ATTRIBUTE, GROUP_ATTRIBUTE, OFFSET_ATTRIBUTE),
+        *(STAGES_ATTRIBUTE, SWIZZLED_ATTRIBUTE, ASYNC_ATTRIBUTE),
+    }
+)
+"""Names of all attributes of a placement."""
+
 
 def is_placed(parallel: Operation) -> bool:
     """True if the tiles of a parallel loop have their places on a GPU."""
@@ -157,6 +166,14 @@ def warps_attr(rows: int, columns: int) -> IntegerAttr[IntegerType] | ArrayAttr[
     """The attribute of so many warps: a number where none shares out columns."""
     numbers = [IntegerAttr(each, i64) for each in (rows, columns)]
     return numbers[0] if columns == 1 else ArrayAttr(numbers)
+
+
+def verify_names(op: KernelOp) -> None:
+    """Raise OpError if an operation has a placement attribute that its definition does not declare."""
+    declared = op.get_irdl_definition().attributes
+    for name in op.attributes:
+        if name in NAMES and name not in declared:
+            raise OpError(op, f"takes no `{name}`")
 
 
 def verify_parallel(op: Operation) -> None:

@@ -34,7 +34,7 @@ from ..block.dims import DIMS, parse_dims, require_declared
 from ..block.syntax import parse_attributes, parse_axes, parse_types_of, print_attributes, print_axes
 from ..block.types import AxesAttr, axes_attr
 from . import placement
-from .effects import NoTileEffects
+from .effects import KernelOp, NoTileEffects
 from .types import ArrayType
 
 
@@ -83,6 +83,9 @@ class FuncOp(NoTileEffects):
                 raise VerifyException(
                     f"kernel.func: expected kernel.parallel alone in a kernel, got {op.name}"
                 )
+        for op in self.walk():
+            if isinstance(op, KernelOp):
+                placement.verify_names(op)
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from ..shared.common import print_error
-from . import ROOT, write_pages
+from .pages import ROOT, write_pages
 
 
 def main() -> int:

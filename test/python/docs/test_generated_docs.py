@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from bb.tools.docs import MEASURED_PAGES, PAGES, ROOT, numerics_page
+from bb.tools.docs import numerics_page
+from bb.tools.docs.pages import MEASURED_PAGES, PAGES, ROOT
 from bb.tools.docs.programs import TO_BLOCKS, compiled, functions_of, moved_arrays
 from bb.tools.docs.rules_page import documented_laws
 

@@ -320,3 +320,23 @@ kernel.func @exchange_of_nothing() attributes {block.dims = {M = #block.dim<128,
     }
   }
 }
+
+// -----
+
+// Attributes of other operations
+
+kernel.func @threads_of_a_loop() attributes {block.dims = {M = #block.dim<128, block = 64>}} {
+  kernel.parallel {
+    // expected-error @+1 {{'kernel.for' op takes no `threads`}}
+    kernel.for @M attributes {threads = 7 : i64} {
+    }
+  }
+}
+
+// -----
+
+kernel.func @stages_of_a_grid() attributes {block.dims = {M = #block.dim<128, block = 64>}} {
+  // expected-error @+1 {{'kernel.parallel' op takes no `stages`}}
+  kernel.parallel @M attributes {stages = 3 : i64} {
+  }
+}
