@@ -96,7 +96,7 @@ def test_spellings_end_in_the_same_program(pair: tuple[tuple[str, str], tuple[st
 
 def heads_outside() -> FuncOp:
     """Attention over heads, then rows, and its output projection over rows, then heads."""
-    path = RULES_DIR.parent / "passes" / "block-fuse" / "heads-outside.mlir"
+    path = RULES_DIR.parent / "passes" / "block" / "fuse" / "heads-outside.mlir"
     (function,) = parse_module(path.read_text(), path.name).ops
     assert isinstance(function, FuncOp)
     return function.clone()
