@@ -1,4 +1,4 @@
-"""Which tiles an operation of a kernel reads and writes: each operation of the dialect says so itself."""
+"""Tiles that an operation of a kernel reads and writes: each operation of the dialect declares its own."""
 
 from __future__ import annotations
 

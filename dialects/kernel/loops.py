@@ -39,11 +39,11 @@ from .structure import (
 class ForOp(Loop):
     """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`.
 
-    Outside of the loop the first block of the dim is at hand.
+    Outside of the loop the current block of the dim is the first one.
 
-    `kernel.for @N until @M` leaves out what lies after the last element of M's block at hand, both counted
-    from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184
-    elements later.
+    `kernel.for @N until @M` ends after the last element of M's current block, both counted from 0: a causal
+    mask hides all later elements of N. The last block of N is cut there. `until @M + 184` ends 184 elements
+    later.
 
     `kernel.for @N part @S` does a part of the iterations: consecutive ones, as many in every part but for the
     last ones, which have fewer or none. The loop over S around counts the parts.
@@ -77,8 +77,8 @@ class ForOp(Loop):
         merge: Region | None = None,
         part: str | None = None,
     ):
-        """`until` is a dim M and an offset in elements: the loop ends that far after M's block at hand.
-        `part` is the dim that counts the parts of which it does one.
+        """`until` is a dim M and an offset in elements: the loop ends that far after M's current block.
+        `part` is the dim that counts the parts; the loop does one of them.
         """
         end, offset = (None, 0) if until is None else until
         super().__init__(
@@ -102,7 +102,7 @@ class ForOp(Loop):
 
     @property
     def until_offset(self) -> int:
-        """How many elements after the block of `until_dim` the loop ends."""
+        """Number of elements after the current block of `until_dim` at which the loop ends."""
         return 0 if self.offset is None else self.offset.value.data
 
     @property

@@ -97,8 +97,8 @@ class LoadOp(_MoveOp):
     """A block of an array → a tile, in the layout and the element type of the tile: `kernel.load %q, %Q :
     !kernel.tile<…>, !kernel.cursor<…>`.
 
-    With `in_place` the tile may be the block of the array itself, where its rows lie as a tile's: nobody else
-    writes to it. With `ahead` the row after the one at hand is fetched into the cache meanwhile.
+    With `in_place` the tile may be the block of the array itself, where its rows lie as a tile's: no other
+    operation writes to it. With `ahead` the row after the current one is prefetched into the cache.
     """
 
     name = "kernel.load"
@@ -128,8 +128,9 @@ class LoadOp(_MoveOp):
 class StoreOp(_MoveOp):
     """A tile → a block of an array: `kernel.store %O, %o : !kernel.cursor<…>, !kernel.tile<…>`.
 
-    With `in_place` the tile may be the block of the array itself: only a sweep writes to it, and nobody else
-    reads it. With `stream` the block is written past the caches, if the array would not stay in them.
+    With `in_place` the tile may be the block of the array itself: only a sweep writes to it, and no other
+    operation reads it. With `stream` the block is written past the caches, if the array would not stay in
+    them.
     """
 
     name = "kernel.store"

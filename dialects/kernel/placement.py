@@ -1,7 +1,8 @@
-"""Where the tiles of a kernel live on a GPU, and which threads compute what: attributes of operations.
+"""Attributes of operations that place the tiles of a kernel in a GPU's memories, and work on its threads.
 
-`kernel-place-cuda` writes them, and the emitter of CUDA reads them. Operations declare those that they may
-have; their types and sizes are constraints here, and what they say about each other the `verify_` functions.
+`kernel-place-cuda` writes them, and the emitter of CUDA reads them. Each operation declares the attributes
+that it may have. Constraints in this module check the type and the size of one attribute; the `verify_`
+functions check attributes against each other.
 """
 
 from __future__ import annotations
@@ -142,8 +143,9 @@ def integer(op: Operation, name: str) -> int | None:
 
 
 def warp_grid(parallel: Operation) -> tuple[int, int] | None:
-    """How many warps share out the rows of tiles in registers, and how many the columns; None without such
-    tiles.
+    """Numbers of warps among which the rows and the columns of tiles in registers are divided.
+
+    None for a loop without such tiles.
     """
     value = parallel.attributes.get(WARPS_ATTRIBUTE)
     if isinstance(value, IntegerAttr):

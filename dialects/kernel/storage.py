@@ -1,4 +1,4 @@
-"""Where a kernel keeps things: windows on arrays, tiles, and arrays of its own."""
+"""Storage of a kernel: cursors on the arrays it is given, tiles, and arrays of its own."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .types import ArrayType, CursorType, PackedAttr, TileType
 
 @irdl_op_definition
 class CursorOp(NoTileEffects):
-    """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M
+    """The current block of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M
     x K x f32>`.
 
     `axes` has the dims of each axis of the array, as in `block.partition`. Along the dims of the cursor it is
     a block wide; a dim that the cursor has no axis over picks one index, the number of the iteration. With
     `first [N]` it stays at the first block of N, wherever the loop over N is. With `here [M]` the array holds
-    one block of M only, the one at hand.
+    one block of M only, the current one.
     """
 
     name = "kernel.cursor"
@@ -256,7 +256,7 @@ class BufferOp(NoTileEffects):
 
     @property
     def local_bytes(self) -> int | None:
-        """How much local memory it may take; None where there is no limit."""
+        """Bytes of local memory that it may take; None where there is no limit."""
         return None if self.local is None else self.local.value.data
 
     def verify_(self) -> None:

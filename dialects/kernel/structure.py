@@ -50,7 +50,7 @@ class FuncOp(NoTileEffects):
     name = "kernel.func"
     sym_name: StringAttr = prop_def(SymbolNameConstraint())
     outputs: IntegerAttr = prop_def(IntegerAttr)
-    """How many of the last arguments the kernel writes."""
+    """Number of outputs: the kernel writes so many of its last arguments."""
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
 
@@ -119,7 +119,7 @@ class FuncOp(NoTileEffects):
 
     @property
     def packs(self) -> bool:
-        """Whether it does nothing but give matrices the layout that another kernel reads them in."""
+        """True if it only copies matrices into the packed layout in which another kernel reads them."""
         arguments = self.body.block.args
         results = arguments[len(arguments) - self.output_count :]
         return bool(results) and all(
@@ -128,7 +128,7 @@ class FuncOp(NoTileEffects):
 
 
 def is_input(array: SSAValue) -> bool:
-    """Whether an array is an argument that its kernel does not write."""
+    """True if an array is an argument that its kernel does not write."""
     kernel = array.owner.parent_op() if isinstance(array.owner, Block) else None
     if not isinstance(kernel, FuncOp):
         return False
@@ -137,14 +137,14 @@ def is_input(array: SSAValue) -> bool:
 
 
 def is_output(array: SSAValue) -> bool:
-    """Whether an array is an argument that its kernel writes."""
+    """True if an array is an argument that its kernel writes."""
     return (
         isinstance(array.owner, Block) and isinstance(array.owner.parent_op(), FuncOp) and not is_input(array)
     )
 
 
 class Loop(NoTileEffects):
-    """What the loops have in common: a body for the blocks of some dims."""
+    """Base of the loops: a body that runs for the blocks of some dims."""
 
     body = region_def("single_block")
 

@@ -1,4 +1,4 @@
-"""How tiles lie in the registers and the shared memory of a GPU: extents, padding and bytes."""
+"""Layouts of tiles in the registers and the shared memory of a GPU: extents, padding and bytes."""
 
 from __future__ import annotations
 

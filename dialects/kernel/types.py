@@ -30,7 +30,7 @@ from ..scalar import is_element_type
 
 
 class Space(StrEnum):
-    """Where a tile lives: `scratch` (a core's caches), `shared` (a thread block's memory) or `register`."""
+    """Memory of a tile: `scratch` (a core's caches), `shared` (a thread block's memory) or `register`."""
 
     Scratch = auto()
     Shared = auto()
@@ -38,7 +38,7 @@ class Space(StrEnum):
 
 
 class Lanes(StrEnum):
-    """Which axis of a tile is contiguous, and so runs along the lanes of vectors."""
+    """Axis of a tile that is contiguous, and so runs along the lanes of vectors."""
 
     Rows = auto()
     Cols = auto()
@@ -94,17 +94,17 @@ class PackedAttr(ParametrizedAttribute):
 
     @property
     def elements_of_group(self) -> int:
-        """How many elements a group of rows of a block takes."""
+        """Number of elements that a group of rows of a block takes."""
         depth = self.depth.data
         return self.group.data * -(-self.columns.data // depth) * depth
 
     @property
     def elements_of_block(self) -> int:
-        """How many elements a block takes."""
+        """Number of elements that a block takes."""
         return -(-self.rows.data // self.group.data) * self.elements_of_group
 
     def elements(self, shape: Sequence[int]) -> int:
-        """How many elements a matrix of that shape takes."""
+        """Number of elements that a matrix of that shape takes."""
         rows, columns = (-(-extent // size) for extent, size in zip(shape, self.block, strict=True))
         return rows * columns * self.elements_of_block
 
@@ -227,9 +227,9 @@ def _check_dims(what: str, dims: Sequence[str]) -> None:
 
 
 class _Item(ParametrizedAttribute, TypeAttribute):
-    """What tiles and cursors share: the dims of at most two axes, and an element type.
+    """Base of tiles and cursors: the dims of at most two axes, and an element type.
 
-    Each class declares its parameters itself: equality looks at those alone.
+    Each class declares its parameters itself, because equality compares those alone.
     """
 
     axes: ArrayAttr[StringAttr]
@@ -252,7 +252,7 @@ class _Item(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class CursorType(_Item):
-    """The block at hand of an array: `!kernel.cursor<M x K x f32>`.
+    """The current block of an array: `!kernel.cursor<M x K x f32>`.
 
     It moves with the loops over its dims, and is cut off at the array's end.
     """
