@@ -1,4 +1,4 @@
-"""Which masks hide what comes later: comparisons of indices that keep n <= r + c, c a constant."""
+"""Causal masks: comparisons of indices that keep only n <= r + c, for a constant c."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Mask:
     """An element-wise `select(condition, x, number)` or `select(condition, number, x)`."""
 
     operand: int
-    """Which operand x is."""
+    """Position of x among the operands."""
     number: float
     looks_at_operand: bool
     """True if the condition depends on x itself."""

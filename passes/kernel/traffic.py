@@ -13,7 +13,7 @@ from ..analysis.traffic.symbolic import Polynomial
 
 HEADINGS = ("bytes read", "bytes written")
 UNTIL = (
-    "until(#M·N): elements of N that a loop visits which ends at the block of M at hand, "
+    "until(#M·N): elements of N that a loop visits which ends at the current block of M, "
     "summed over the blocks of M"
 )
 

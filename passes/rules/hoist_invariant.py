@@ -64,7 +64,7 @@ class HoistInvariant(Law[Invariant, _Inside]):
         invariant = not any(is_inside(value, site.map) for value in site.op.operands)
         yield Check("invariant", invariant, f"an operand changes over {dim}", noteworthy=False)
         needed = dim in _current_blocks(site.op)
-        yield Check("index", not needed, f"the operator asks for the index, or the block at hand, of {dim}")
+        yield Check("index", not needed, f"the operator asks for the index, or the current block, of {dim}")
 
     def rewrite(self, op: Invariant, site: _Inside, rewriter: PatternRewriter) -> None:
         op.detach()

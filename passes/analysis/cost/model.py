@@ -1,16 +1,16 @@
 """The time of a kernel by a model: what is computed, what each tier of memory delivers, what starting costs.
 
-Every quantity is a formula over block sizes that takes numbers as well as arrays of them, so that a search
+Every quantity is a formula over block sizes. It takes numbers as well as arrays of them, so that a search
 evaluates all its candidates at once.
 
-Reuse: an item that lies the same in all iterations of a loop is fetched again in each of them, unless all
-that one iteration touches fits the tier, private or shared, that it comes from. Between what fits and twice
-as much the part that is fetched again grows from nothing to everything. The first fetch of an array comes
-from the nearest tier that holds all that the program touches: calls follow each other.
+Reuse: an item that is the same in all iterations of a loop is fetched again in each iteration, unless all
+that one iteration touches fits the tier, private or shared, that it comes from. Between the capacity and
+twice the capacity the part that is fetched again grows from nothing to everything. The first fetch of an
+array comes from the nearest tier that holds all that the program touches, because calls follow each other.
 
-Time: workers take the iterations of the parallel loops in turn, the last round may leave some idle. What is
-moved comes from one tier or another, so that their times add up. Computing and moving overlap; a part of what
-hides behind the longer one shows (`Machine.exposed`).
+Time: workers take the iterations of the parallel loops in turn; the last round may leave some of them idle.
+Each byte comes from one tier, so the times of the tiers add up. Computing and moving overlap: the longer of
+the two times counts in full, and of the shorter one a part (`Machine.exposed`).
 """
 
 from __future__ import annotations

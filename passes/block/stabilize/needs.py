@@ -1,4 +1,4 @@
-"""Which exponentials are carried as pairs, which are bounded already, and which lists hold plain numbers."""
+"""Questions of stabilisation: which exponentials become pairs, which are bounded, which lists stay plain."""
 
 from __future__ import annotations
 
@@ -78,9 +78,10 @@ def _same(a: SSAValue, b: SSAValue) -> bool:
 
 
 def loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
-    """The array (with the dims of its axes) or the list, of which a load takes this iteration's element.
+    """Return the array (with the dims of its axes) or the list from which a load takes the current element.
 
-    Behind an array that is nothing but another one in another float type, the other one.
+    For an array that only converts another one to another float type, return the other one. None for an item
+    that is not loaded.
     """
     if not isinstance(item.owner, block.LoadOp):
         return None

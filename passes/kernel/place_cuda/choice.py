@@ -1,4 +1,4 @@
-"""Which of the ways a kernel takes that leave its sums in the registers of warps."""
+"""Choice among the placements that keep the sums of a kernel in the registers of warps."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Which kernels warps can do in a grid: each keeps some rows and some columns of what contractions give.
+"""Plan for a kernel that a grid of warps computes: each warp keeps some rows and columns of the results.
 
-A warp then reads less of both operands for each product than one that has whole rows. What it holds is a part
-of each row: left operands, which take whole ones, lie in shared memory, and so do numbers of rows.
+For each product such a warp reads less of both operands than one that keeps whole rows. It holds only a part
+of each row. Left operands, of which a contraction reads whole rows, therefore lie in shared memory, and so do
+vectors that have one number for each row.
 """
 
 from __future__ import annotations

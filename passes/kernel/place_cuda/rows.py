@@ -1,8 +1,8 @@
-"""Which kernels warps can do row by row: each keeps some rows of all tiles in its registers.
+"""Plan for a kernel that warps compute row by row: each warp keeps some rows of all tiles in its registers.
 
-The rows are those of one dim, over which the grid runs: contractions have them as rows of their result and of
-their left operand, sweeps go along them. A warp never needs what another one holds, so only what all of them
-read, right operands above all, lies in shared memory.
+The rows are those of one dim, over which the grid runs. They are the rows of the result and of the left
+operand of each contraction, and sweeps go along them. A warp never needs what another one holds. So only what
+all of them read, mainly right operands, lies in shared memory.
 """
 
 from __future__ import annotations
