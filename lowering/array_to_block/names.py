@@ -46,7 +46,7 @@ class DimNames:
         return self._leaves[name]
 
     def position(self, name: str) -> int:
-        """When the dim was met, counted from 0."""
+        """Position of the dim in the order in which dims were met, counted from 0."""
         return self._positions.setdefault(name, len(self._positions))
 
     def _name(self, leaf: Node, name: str) -> None:

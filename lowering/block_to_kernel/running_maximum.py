@@ -1,4 +1,4 @@
-"""When the sums of a loop may be taken relative to the running maximum from the start.
+"""Check that the sums of a loop may be taken relative to the running maximum from the start.
 
 A map yields a maximum t and sums s that are relative to it: each stands for s·exp(t). Where s depends on t
 through a factor exp(-t) alone, any other t gives the same product. A sequential loop takes the maximum so
