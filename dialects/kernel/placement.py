@@ -223,8 +223,8 @@ def verify_load(op: Operation, tile: SSAValue) -> None:
     type = tile_type(tile)
     if type.space.data is not Space.Shared:
         raise VerifyException(f"{op.name}: `async` needs a tile in shared memory, got {type}")
-    room, loop = tile.owner, op.parent_op()
-    stages = integer(room, STAGES_ATTRIBUTE) if isinstance(room, Operation) else None
+    tile_op, loop = tile.owner, op.parent_op()
+    stages = integer(tile_op, STAGES_ATTRIBUTE) if isinstance(tile_op, Operation) else None
     if stages is None or loop is None:
         return
     ahead = integer(loop, STAGES_ATTRIBUTE)
