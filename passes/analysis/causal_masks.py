@@ -44,15 +44,15 @@ def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
         if side is None or left is None or right is None:
             continue
         sign, strict = side
-        room = {
+        difference = {
             term: sign * (right.get(term, 0) - left.get(term, 0))
             for term in {**left, **right}
             if term is not None
         }
         offset = sign * (right.get(None, 0) - left.get(None, 0)) + strict
-        later = [term for term, factor in room.items() if factor == -1]
-        earlier = [term for term, factor in room.items() if factor == 1]
-        if len(later) == len(earlier) == 1 and sum(map(abs, room.values())) == 2:
+        later = [term for term, factor in difference.items() if factor == -1]
+        earlier = [term for term, factor in difference.items() if factor == 1]
+        if len(later) == len(earlier) == 1 and sum(map(abs, difference.values())) == 2:
             found.setdefault(later[0], Until(earlier[0], max(offset, 0)))
     return found
 

@@ -197,19 +197,19 @@ class BlockFusePass(ModulePass):
         Normalizer(function, tracer, extra).run()
         tracer.snapshot(0, (), laws)
         for length, candidate in enumerate(snapshot.candidates, start=1):
-            self._tell_attempts(snapshot.candidates[: length - 1], candidate, explorer, tracer)
+            self._record_attempts(snapshot.candidates[: length - 1], candidate, explorer, tracer)
             tracer.extension(candidate.description, True, "a structural law fired after it")
             # Sites are found through uses, whose order only a fresh clone has in common with the explorer's.
             function = tracer.function = function.clone()
             touched = apply(function, candidate, tracer)
             Normalizer(function, tracer, extra).run(touched)
             tracer.snapshot(numbers[snapshot.candidates[:length]], snapshot.path[:length], laws)
-        self._tell_attempts(snapshot.candidates, None, explorer, tracer)
+        self._record_attempts(snapshot.candidates, None, explorer, tracer)
         extract_constants(function, tracer)
         tracer.result(snapshot.number)
         return tracer.records
 
-    def _tell_attempts(
+    def _record_attempts(
         self, path: tuple[Candidate, ...], taken: Candidate | None, explorer: Explorer, tracer: Tracer
     ) -> None:
         """Record the extensions that were tried from the snapshot at the end of a path, but the one taken."""

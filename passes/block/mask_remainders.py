@@ -116,13 +116,13 @@ def _mask(unsafe: UnsafeUse, value: SSAValue, everywhere: bool) -> block.Element
         if not everywhere:
             return use.operation is unsafe.op
         safe = unsafe.wanted != ZERO and isinstance(use.operation, block.DotOp | block.RowSumOp)
-        return not safe and _is_behind(use.operation, masked)
+        return not safe and _comes_after(use.operation, masked)
 
     value.replace_uses_with_if(masked.result, is_meant)
     return masked
 
 
-def _is_behind(op: Operation, other: Operation) -> bool:
+def _comes_after(op: Operation, other: Operation) -> bool:
     """True if an operation, or one around it, comes after another one in that one's block."""
     around: Operation | None = op
     while around is not None and around.parent is not other.parent:

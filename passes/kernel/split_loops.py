@@ -165,12 +165,12 @@ class _Split:
             argument = body.insert_arg(array, count + number)
             tile, other = self.loop.carried[number], merge.block.args[number]
             argument.name_hint = tile.name_hint
-            room = kernel.TileOp(type)
-            room.result.name_hint = other.name_hint
-            self.parallel.body.block.insert_op_before(room, first)
+            received = kernel.TileOp(type)
+            received.result.name_hint = other.name_hint
+            self.parallel.body.block.insert_op_before(received, first)
             cursor = self._cursor(argument, type)
-            steps.add_ops([cursor, kernel.LoadOp(room.result, cursor.result)])
-            other.replace_all_uses_with(room.result)
+            steps.add_ops([cursor, kernel.LoadOp(received.result, cursor.result)])
+            other.replace_all_uses_with(received.result)
         for op in list(merge.block.ops):
             op.detach()
             steps.add_op(op)

@@ -353,7 +353,7 @@ class _Kernel:
         inner = _overflow(self.footprint(self.plan.grid[-1]), tier.capacity) if self.plan.grid else first
         total: Number = 0.0
         for move in self.plan.moves:
-            own, again = self._own_and_again(move, tier, touched)
+            own, again = self._once_and_refetched(move, tier, touched)
             once = np.minimum(first, inner) if move.array in private else first
             total = total + own * self.visible(move.loops) * (once + again - 1)
         return total
@@ -387,7 +387,7 @@ class _Kernel:
             beyond = further
         return seconds
 
-    def _own_and_again(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:
+    def _once_and_refetched(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:
         """Bytes of what a move takes or gives in all, each element once, and how often each comes from
         elsewhere.
         """

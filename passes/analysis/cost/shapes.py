@@ -142,7 +142,7 @@ def _order(scopes: Sequence[tuple[str, ...]], counts: Mapping[str, int]) -> tupl
 def _eliminate(tables: Sequence[_Table], order: Sequence[str]) -> tuple[dict[str, int], float]:
     """The index of the best size of each dim, and the least sum of all tables."""
     left = list(tables)
-    ways: list[tuple[str, tuple[str, ...], NDArray[np.intp]]] = []
+    steps: list[tuple[str, tuple[str, ...], NDArray[np.intp]]] = []
     for dim in order:
         having = [table for table in left if dim in table.dims]
         left = [table for table in left if dim not in table.dims]
@@ -152,10 +152,10 @@ def _eliminate(tables: Sequence[_Table], order: Sequence[str]) -> tuple[dict[str
             total = total + _aligned(table, (*others, dim))
         best: NDArray[np.intp] = np.argmin(total, axis=-1)
         least = np.take_along_axis(total, best[..., None], axis=-1)[..., 0]
-        ways.append((dim, others, best))
+        steps.append((dim, others, best))
         left.append(_Table(others, least))
     chosen: dict[str, int] = {}
-    for dim, others, best in reversed(ways):
+    for dim, others, best in reversed(steps):
         chosen[dim] = int(best[tuple(chosen[name] for name in others)])
     return chosen, float(sum(float(table.values) for table in left))
 

@@ -172,8 +172,8 @@ def _follow(place: _Place, use: Use) -> Split | list[_Place]:
             axes = op.axes.get_values()
             if axis in axes:
                 return Split(axis, cuts)
-            gone = 0 if op.keepdims is not None else sum(other < axis for other in axes)
-            return [_Place(op.result, axis - gone, cuts)]
+            removed = 0 if op.keepdims is not None else sum(other < axis for other in axes)
+            return [_Place(op.result, axis - removed, cuts)]
         case array.MatmulOp():
             return _through_matmul(op, use.index, place)
         case _:

@@ -17,7 +17,7 @@ WIDTH = 110
 """Columns that no line exceeds, but for pseudo-code and for names that are longer themselves."""
 
 MOST_REFUSALS = 12
-"""Kinds of refusals that are told; the rest is counted."""
+"""Kinds of refusals that are listed; the rest is counted."""
 
 _LABEL, _TITLE, _BYTES = 9, 27, 18
 """Columns of a step's numbers, of its law, and of the bytes that it saved."""
@@ -96,7 +96,7 @@ def _story(story: Story, programs: bool) -> Iterator[str]:
         yield from _program(shown)
     for leg in story.legs:
         yield ""
-        yield from _way(leg)
+        yield from _heading(leg)
         for step in leg.steps:
             yield step_line(step)
             if programs and step.program and step.program != shown:
@@ -128,8 +128,8 @@ def summary(numbers: Numbers) -> str:
     return f"{text}, {in_units(again, 'flop')} recomputed" if again else text
 
 
-def _way(leg: Leg) -> Iterator[str]:
-    """The heading of a leg: how its snapshot is reached, and what was tried on the way."""
+def _heading(leg: Leg) -> Iterator[str]:
+    """Yield the heading of a leg: how its snapshot is reached, and what was tried on the way."""
     for attempt in leg.attempts:
         if not attempt.kept:
             yield from _wrapped(f"tried, not kept: {attempt.description}: {attempt.reason}")
@@ -147,8 +147,8 @@ def _private_lists(leg: Leg) -> Iterator[str]:
         for one in leg.lists:
             place = "".join(f"[{dim}]" for dim in one.inside)
             places.setdefault(place, []).append(f"%{one.name}" if one.name else "one without a name")
-        told = "; ".join(f"{', '.join(names)} in {place}" for place, names in places.items())
-        yield from _wrapped(f"lists private to an iteration: {told}", "    ")
+        listed = "; ".join(f"{', '.join(names)} in {place}" for place, names in places.items())
+        yield from _wrapped(f"lists private to an iteration: {listed}", "    ")
 
 
 def _tried(leg: Leg) -> Iterator[str]:
@@ -176,8 +176,8 @@ def step_line(step: Step) -> str:
     """One line on a step: its numbers, law, what happened where, and the bytes moved before and after."""
     head = f"{step.numbers:>{_LABEL - 2}}  {step.title:<{_TITLE}}"
     bytes = change_in_units(step.before.bytes, step.after.bytes, "B")
-    room = WIDTH - len(head) - _BYTES - 2
-    return f"{head}{_fitting(step, room):<{room}}  {bytes:>{_BYTES}}"
+    available = WIDTH - len(head) - _BYTES - 2
+    return f"{head}{_fitting(step, available):<{available}}  {bytes:>{_BYTES}}"
 
 
 def action_of(step: Step) -> str:
@@ -189,16 +189,16 @@ def action_of(step: Step) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _fitting(step: Step, room: int) -> str:
-    """Return what happened where, with as many names as there is room for."""
+def _fitting(step: Step, available: int) -> str:
+    """Return what happened where, with as many names as fit."""
     action = action_of(step)
     for names, loops in ((4, 4), (3, 3), (3, 1), (2, 2), (2, 1), (1, 1), (1, 0), (0, 1)):
         makes = _some([f"%{name}" for name in step.makes], names)
         places = _some(step.places, loops)
         text = action + (f": {makes}" if makes else "") + (f" at {places}" if places else "")
-        if len(text) <= room:
+        if len(text) <= available:
             return text
-    return action if len(action) <= room else action[: room - 3] + "..."
+    return action if len(action) <= available else action[: available - 3] + "..."
 
 
 def _some(texts: Sequence[str], count: int) -> str:
@@ -301,9 +301,9 @@ def _where(found: Sequence[tuple[int, Refusal]], last: int) -> str:
     if numbers == [last]:
         return f"{text}, in the last snapshot"
     run = len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1
-    told = f"{numbers[0]}-{numbers[-1]}" if run else ", ".join(map(str, numbers))
+    listed = f"{numbers[0]}-{numbers[-1]}" if run else ", ".join(map(str, numbers))
     several = "snapshot" if len(numbers) == 1 else "snapshots"
-    return f"{text}, in {several} {told}" + ("" if last in numbers else ", overcome later")
+    return f"{text}, in {several} {listed}" + ("" if last in numbers else ", overcome later")
 
 
 # Text

@@ -247,7 +247,7 @@ def stories_of(records: Iterable[Record]) -> list[Story]:
     """The stories in a trace, in order. A leg that several snapshots have in common is told once."""
     stories: list[Story] = []
     story: Story | None = None
-    leg = done = told = Leg()
+    leg = done = last_leg = Leg()
     for record in records:
         event = record["event"]
         if event == "program":
@@ -267,15 +267,15 @@ def stories_of(records: Iterable[Record]) -> list[Story]:
             known = [other for other in story.legs if (other.number, other.path) == (leg.number, leg.path)]
             if not known:
                 story.legs.append(leg)
-            told = known[0] if known else leg
+            last_leg = known[0] if known else leg
             leg, done = Leg(), leg
         elif event == "refused":
             rule, variant, reason = (str(record[key]) for key in ("rule", "variant", "reason"))
             done.refusals.append(Refusal(rule, variant, reason, Site.of(record["site"])))
         elif event == "result":
-            told.tried, told.prologue = leg.attempts, leg.firings
-            told.result = Numbers.of(record["numbers"])
-            told.prologue_bytes = cast("Mapping[str, int]", record["numbers"]).get("prologue_bytes", 0)
+            last_leg.tried, last_leg.prologue = leg.attempts, leg.firings
+            last_leg.result = Numbers.of(record["numbers"])
+            last_leg.prologue_bytes = cast("Mapping[str, int]", record["numbers"]).get("prologue_bytes", 0)
             leg = Leg()
     if story is not None and leg.firings:
         story.legs.append(leg)
@@ -288,7 +288,7 @@ def _remaining(content: object) -> Iterator[Remaining]:
 
 
 def _story_for(record: Record, stories: list[Story]) -> Story:
-    """The story that a record of a program begins, or goes on with where it is told from the start again."""
+    """The story that a record of a program begins, or continues if it is told from the start again."""
     name, program = str(record["function"]), str(record.get("program", ""))
     if not stories or (stories[-1].function, stories[-1].program) != (name, program):
         stories.append(Story(name, Numbers.of(record["numbers"]), program))

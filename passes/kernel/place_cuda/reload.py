@@ -65,16 +65,16 @@ def _load_before(
     body = place.parent
     assert isinstance(body, Block)
     assert isinstance(tile.type, kernel.TileType)
-    room, again = kernel.TileOp(tile.type), cursor.clone()
-    room.result.name_hint, again.result.name_hint = tile.name_hint, cursor.result.name_hint
-    loaded = kernel.LoadOp(room.result, again.result)
+    fresh_tile, again = kernel.TileOp(tile.type), cursor.clone()
+    fresh_tile.result.name_hint, again.result.name_hint = tile.name_hint, cursor.result.name_hint
+    loaded = kernel.LoadOp(fresh_tile.result, again.result)
     loaded.location = load.location
     first = body.first_op
     assert first is not None
-    body.insert_op_before(room, first)
+    body.insert_op_before(fresh_tile, first)
     for op in (again, loaded):
         body.insert_op_before(op, place)
     for user in users:
         for index, operand in enumerate(user.operands):
             if operand is tile:
-                user.operands[index] = room.result
+                user.operands[index] = fresh_tile.result

@@ -49,7 +49,7 @@ def share_right_operands(parallel: kernel.ParallelOp) -> None:
         Rewriter.replace_value_with_new_type(tile, shared)
         op.target.owner.swizzled = UnitAttr()
         if len(writers) == 1:
-            _put_behind(op, writers[0])
+            _move_after(op, writers[0])
 
 
 def _shared_vector(vector: SSAValue, sweep: kernel.SweepOp, parallel: kernel.ParallelOp) -> SSAValue:
@@ -78,16 +78,16 @@ def copy_to_shared(
     first, body = parallel.body.block.first_op, writer.parent
     assert first is not None
     assert isinstance(body, Block)
-    room = kernel.TileOp(kernel.TileType(kernel.dims_of(value), element_type, space=Space.Shared))
-    room.result.name_hint = value.name_hint
-    parallel.body.block.insert_op_before(room, first)
-    move = kernel.MoveOp(room.result, value)
+    shared_tile = kernel.TileOp(kernel.TileType(kernel.dims_of(value), element_type, space=Space.Shared))
+    shared_tile.result.name_hint = value.name_hint
+    parallel.body.block.insert_op_before(shared_tile, first)
+    move = kernel.MoveOp(shared_tile.result, value)
     move.location = writer.location
     body.insert_op_after(move, writer)
-    return room
+    return shared_tile
 
 
-def _put_behind(move: Operation, writer: Operation) -> None:
+def _move_after(move: Operation, writer: Operation) -> None:
     """Move what the writer has just written, not in each iteration of a loop further in."""
     body = writer.parent
     if isinstance(body, Block) and body.find_ancestor_op_in_block(move) is not None:

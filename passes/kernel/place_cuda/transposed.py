@@ -22,13 +22,13 @@ def transpose_contractions(parallel: kernel.ParallelOp) -> None:
     for op in list(parallel.walk()):
         if not isinstance(op, kernel.ContractOp) or not isinstance(op.lhs.type, kernel.CursorType):
             continue
-        if _stands_on_the_wrong_side(op):
+        if _must_be_left_operand(op):
             tiles = _turned_with(op.accumulator)
             if tiles is not None:
                 _turn(tiles)
 
 
-def _stands_on_the_wrong_side(op: kernel.ContractOp) -> bool:
+def _must_be_left_operand(op: kernel.ContractOp) -> bool:
     """True if a contraction's right operand has to be the left one: it is computed from rows, or it alone has
     rows that are contiguous in memory.
     """

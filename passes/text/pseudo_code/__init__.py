@@ -56,7 +56,7 @@ class _FunctionWriter:
         returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
         assembled = [op for op in self.top if isinstance(op, block.AssembleOp)]
         for op in sorted(assembled, key=lambda op: op.result not in returned):
-            self.writer.house(op, self._name_array(op.result, op.result.name_hint or "out"))
+            self.writer.name_array(op, self._name_array(op.result, op.result.name_hint or "out"))
         for op in self.top:
             self._write(op)
         lines = self._header()

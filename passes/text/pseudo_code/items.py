@@ -189,8 +189,8 @@ class ItemWriter:
 
     def _fitted(self, head: str, expr: Expr) -> str:
         """The text of an expression; where the line gets too long, parts of it become statements before."""
-        room = WIDTH - INDENT * (len(self._statements) - 1) - len(head)
-        while len(self._text(expr)) > room:
+        available = WIDTH - INDENT * (len(self._statements) - 1) - len(head)
+        while len(self._text(expr)) > available:
             parts = [part for part in subexpressions(expr) if len(self._text(part)) > 12 and part.parts]
             if not parts:
                 break

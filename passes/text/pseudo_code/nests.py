@@ -85,8 +85,8 @@ class NestWriter(ItemWriter):
 
     # Views
 
-    def house(self, op: block.AssembleOp, name: str) -> None:
-        """Give an array that is assembled its name, and the list that is made for it its place there."""
+    def name_array(self, op: block.AssembleOp, name: str) -> None:
+        """Name an assembled array; the list of its blocks is then written as parts of that array."""
         self.roots[op.result] = Root(name, axes_of_view(op))
         if isinstance(op.list.owner, MAKERS):
             self.places.setdefault(op.list, Place(self.roots[op.result]))
@@ -168,7 +168,7 @@ class NestWriter(ItemWriter):
         for op in body.ops:
             if isinstance(op, block.AssembleOp):
                 name = self.arrays[op.result] = self.names.list(hint_of(op.list) or op.result.name_hint)
-                self.house(op, name)
+                self.name_array(op, name)
         for op in body.ops:
             if op is body.last_op:
                 break
