@@ -321,9 +321,9 @@ class NestLowering:
             maker = yields[index].owner
             if pivot is not None and isinstance(maker, Operation) and maker in delayed:
                 assert isinstance(maker, block.DotOp)
-                self._faded_dot(maker, total, factors[pivot][0], inner)
+                self._rescale_and_contract(maker, total, factors[pivot][0], inner)
             elif pivot is not None:
-                self._faded(total, self._tile_for(yields[index]), factors[pivot], inner)
+                self._rescale_and_add(total, self._tile_for(yields[index]), factors[pivot], inner)
             elif index in maxima or yields[index] in self._accumulators:
                 continue
             else:
@@ -368,7 +368,7 @@ class NestLowering:
         }
         for index, total in totals.items():
             if index in pivots:
-                self._faded(total, others[total], factors[pivots[index]], merge)
+                self._rescale_and_add(total, others[total], factors[pivots[index]], merge)
             elif index not in factors:
                 self._combine(kinds[index], total, others[total], merge)
         self.tiles, self._last_tile = outside
@@ -386,21 +386,21 @@ class NestLowering:
                     found.add(maker)
         return found
 
-    def _faded_dot(self, op: block.DotOp, total: SSAValue, fade: SSAValue, into: Block) -> None:
+    def _rescale_and_contract(self, op: block.DotOp, total: SSAValue, decay: SSAValue, into: Block) -> None:
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
             rhs = self._turned(op.rhs, rhs, into)
         multiply = type_of_products(op, self.products)
-        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=fade, multiply=multiply))
+        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=decay, multiply=multiply))
 
-    def _fade_tile(self, total: SSAValue, hint: str) -> SSAValue:
+    def _factor_tile(self, total: SSAValue, hint: str) -> SSAValue:
         assert isinstance(total.type, kernel.TileType)
         dims, element_type = total.type.dims, total.type.element_type
         return self._tile(block.item_type(dims, element_type), Lanes.Cols, hint)
 
     def _advance(self, part: SSAValue, top: SSAValue, into: Block) -> SSAValue:
         """Move a running maximum past what an iteration found; gives by what earlier sums shrink."""
-        fade = self._fade_tile(top, "fade")
+        decay = self._factor_tile(top, "fade")
 
         def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
             old, new = values
@@ -409,13 +409,13 @@ class NestLowering:
 
         tile = top.type
         assert isinstance(tile, kernel.TileType)
-        outputs = [(Output.Each, top), (Output.Each, fade)]
+        outputs = [(Output.Each, top), (Output.Each, decay)]
         into.add_op(make_sweep(tile.dims, [top, self._tile_for(part)], outputs, function))
-        return fade
+        return decay
 
     def _rescale(self, part: SSAValue, top: SSAValue, into: Block) -> tuple[SSAValue, SSAValue]:
         """Take in a maximum; gives by what earlier sums and the sums of this iteration shrink."""
-        fade, unit = self._fade_tile(top, "fade"), self._fade_tile(top, "unit")
+        decay, unit = self._factor_tile(top, "fade"), self._factor_tile(top, "unit")
 
         def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
             old, new = values
@@ -424,15 +424,15 @@ class NestLowering:
 
         tile = top.type
         assert isinstance(tile, kernel.TileType)
-        outputs = [(Output.Each, top), (Output.Each, fade), (Output.Each, unit)]
+        outputs = [(Output.Each, top), (Output.Each, decay), (Output.Each, unit)]
         into.add_op(make_sweep(tile.dims, [top, part], outputs, function))
-        return fade, unit
+        return decay, unit
 
-    def _faded(
+    def _rescale_and_add(
         self, total: SSAValue, part: SSAValue, factors: tuple[SSAValue, SSAValue | None], into: Block
     ) -> None:
-        """total = total * fade + part * unit."""
-        fade, unit = factors
+        """total = total * decay + part * unit."""
+        decay, unit = factors
         assert isinstance(total.type, kernel.TileType)
 
         def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
@@ -441,7 +441,7 @@ class NestLowering:
             new = values[1] if unit is None else s.multiply(values[1], widened(s, values[3], values[1].type))
             return [s.add(kept, new)]
 
-        inputs = [total, part, fade, *([] if unit is None else [unit])]
+        inputs = [total, part, decay, *([] if unit is None else [unit])]
         into.add_op(make_sweep(total.type.dims, inputs, [(Output.Each, total)], function))
 
 

@@ -225,27 +225,27 @@ class _Groups:
 def _through_memory(groups: Iterable[list[Operation]]) -> None:
     """Store the local items that another group uses where they are made, and load them there."""
     groups = list(groups)
-    home = {op: group for group in groups for op in group}
+    owners = {op: group for group in groups for op in group}
     for group in groups:
         for op in list(group):
             for value in op.results:
                 if block.is_local(value.type):
-                    _store_for_others(value, op, group, home)
+                    _store_for_other_groups(value, op, group, owners)
 
 
-def _store_for_others(
-    value: SSAValue, maker: Operation, group: list[Operation], home: Mapping[Operation, list[Operation]]
+def _store_for_other_groups(
+    value: SSAValue, maker: Operation, group: list[Operation], owners: Mapping[Operation, list[Operation]]
 ) -> None:
-    strangers = [
-        (use, other) for use in list(value.uses) if (other := _group_of(use.operation, home)) is not group
+    other_uses = [
+        (use, other) for use in list(value.uses) if (other := _group_of(use.operation, owners)) is not group
     ]
-    if not strangers:
+    if not other_uses:
         return
     store = block.StoreOp(value)
     group.insert(group.index(maker) + 1, store)
     _put(store, maker, maker.next_op)
     loads: dict[int, block.LoadOp] = {}
-    for use, other in strangers:
+    for use, other in other_uses:
         if id(other) not in loads:
             load = loads[id(other)] = block.LoadOp(store.result)
             load.result.name_hint = value.name_hint
@@ -269,9 +269,9 @@ def _position(op: Operation) -> int:
     return next(number for number, each in enumerate(op.parent.ops) if each is op)
 
 
-def _group_of(op: Operation, home: Mapping[Operation, list[Operation]]) -> list[Operation]:
-    while op not in home:
+def _group_of(op: Operation, owners: Mapping[Operation, list[Operation]]) -> list[Operation]:
+    while op not in owners:
         outer = op.parent_op()
         assert outer is not None
         op = outer
-    return home[op]
+    return owners[op]

@@ -19,7 +19,7 @@ LANES = 16
 """A multiple of the lanes of every vector: blocks that begin at one begin at a whole vector."""
 
 
-class Home(StrEnum):
+class Arena(StrEnum):
     """Memory of tiles and buffers; the value is the emitted variable that counts its elements."""
 
     SCRATCH = "room"
@@ -36,12 +36,12 @@ class Home(StrEnum):
     @property
     def of_piece(self) -> str:
         """Expression of its first element, in a part of a task."""
-        return "piece.memory" if self is Home.SCRATCH else f"piece.{self}"
+        return "piece.memory" if self is Arena.SCRATCH else f"piece.{self}"
 
     @property
     def of_task(self) -> str:
         """Expression of its first element, in a task that one thread does."""
-        return "memory" if self is Home.SCRATCH else str(self)
+        return "memory" if self is Arena.SCRATCH else str(self)
 
 
 def buffer_layout(

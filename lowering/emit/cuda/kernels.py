@@ -206,9 +206,9 @@ def _loop(loop: Loop, scope: Scope) -> list[str]:
 
 def _row_loop(loop: RowLoop, scope: Scope) -> list[str]:
     first = "0" if loop.step == 1 else f"threadIdx.x / {loop.group}"
-    who = "a warp" if loop.group == 32 else "the block"
+    holders = "a warp" if loop.group == 32 else "the block"
     return [
-        f"for (int row = {first}; row < {loop.width}; row += {loop.step}) {{  // {who} has a row",
+        f"for (int row = {first}; row < {loop.width}; row += {loop.step}) {{  // {holders} has a row",
         *_indented(_body(loop.body, scope)),
         "}",
     ]
