@@ -251,13 +251,13 @@ class Audit:
             if op.parent is None or isinstance(op, block.YieldOp) or len(operands) != len(op.operands):
                 continue
             for old, new in zip(operands, op.operands, strict=True):
-                if old is new or (old, new) in seen or not self._is_there(old) or old.type != new.type:
+                if old is new or (old, new) in seen or not self._is_in_function(old) or old.type != new.type:
                     continue
                 seen.add((old, new))
                 if not isinstance(old.owner, block.LoadOp | Block):
                     self._compare(op, old, new)
 
-    def _is_there(self, value: SSAValue) -> bool:
+    def _is_in_function(self, value: SSAValue) -> bool:
         owner = value.owner
         op = owner if isinstance(owner, Operation) else owner.parent_op()
         while op is not None:

@@ -31,7 +31,7 @@ class PrecompiledHeaders:
         return self.cache.find(self.entry, ".gch") if self.cache.directory.readable else None
 
     @contextmanager
-    def made_beside(self) -> Generator[None]:
+    def built_alongside(self) -> Generator[None]:
         """Make them, where there are none, while something else is compiled: for the compilations after it.
 
         Where that fails it is not tried again, until this process ends.

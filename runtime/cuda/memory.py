@@ -51,12 +51,12 @@ class CudaMemory:
             yield
             return
         # A stream that is captured as a graph must not wait for others.
-        apart = stream.is_capturing()
-        if not apart:
+        is_captured = stream.is_capturing()
+        if not is_captured:
             stream.wait_event(outer.record(cuda.Event(disable_timing=True)))
         with stream:
             yield
-        if not apart:
+        if not is_captured:
             outer.wait_event(stream.record(cuda.Event(disable_timing=True)))
 
     def synchronize(self) -> None:

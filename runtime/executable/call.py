@@ -188,7 +188,7 @@ class BoundFunction:
     def moved_to(self, other: CompiledFunction, threads: int) -> BoundFunction:
         """Bind the same arrays in another build of the function."""
         pairs = zip(self.function.arguments.values(), other.arguments.values(), strict=True)
-        return other.bind({there: self._bound[here] for here, there in pairs if here in self._bound}, threads)
+        return other.bind({new: self._bound[old] for old, new in pairs if old in self._bound}, threads)
 
     def _views(self, arrays: tuple[object, ...]) -> dict[SSAValue, ArrayView]:
         return self.function.inputs(dict(zip(self.names, arrays, strict=True)))

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ...lowering.pipelines.choices import DEFAULT, Choice
 from ..host.threads import usable_cpus
-from .ways import CandidatePipeline
+from .candidates import CandidatePipeline
 
 COMPILING = 0.6
 """The part of the time that may go by until the last pipeline is given to the compiler."""
@@ -56,7 +56,7 @@ class Measured:
         """
         return sorted(self.turns)[(len(self.turns) - 1) // 4]
 
-    def beside(self, other: Measured) -> float:
+    def ratio_to(self, other: Measured) -> float:
         """Return the factor to the time of another pipeline: turn by turn, for in turns of one round the
         machine does the same beside them.
         """
@@ -73,7 +73,7 @@ class Outcome:
     def best(self) -> Measured:
         """The fastest; the default where that is as fast, as far as times tell."""
         first, default = self.measured[0], self.of(DEFAULT)
-        if default is None or max(first.time / default.time, first.beside(default)) < WORTH:
+        if default is None or max(first.time / default.time, first.ratio_to(default)) < WORTH:
             return first
         return default
 
