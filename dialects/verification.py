@@ -15,9 +15,9 @@ from .diagnostics import OpError
 def verify(program: Operation) -> None:
     """Check every operation inside ``program`` and ``program`` itself.
 
-    Raises OpError, which names the first operation at fault: inner operations come before the one
-    around them. xDSL's verifier does not ask whether a value is defined before it is used and
-    visible where it is used; this does, and does so first: where both object, it is clearer.
+    Raises OpError, which names the first operation at fault: inner operations come before the one around
+    them. xDSL's verifier does not check that a value is defined before its use and is visible there. This
+    function checks it first, because its message is clearer if both checks fail.
     """
     _Dominance(program).check()
     for op in program.walk(region_first=True):

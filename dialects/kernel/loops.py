@@ -1,4 +1,4 @@
-"""The sequential loop, and what unites the parts of one whose iterations were shared out."""
+"""The sequential loop, and the region that merges its parts if its iterations are divided among workers."""
 
 from __future__ import annotations
 
@@ -45,15 +45,16 @@ class ForOp(Loop):
     mask hides all later elements of N. The last block of N is cut there. `until @M + 184` ends 184 elements
     later.
 
-    `kernel.for @N part @S` does a part of the iterations: consecutive ones, as many in every part but for the
-    last ones, which have fewer or none. The loop over S around counts the parts.
+    `kernel.for @N part @S` runs one part of the iterations. A part has consecutive iterations; all parts have
+    the same number, but the last ones may have fewer or none. The loop over S around it counts the parts.
 
-    `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }`: the iterations may be shared out in parts
-    of consecutive ones, each with tiles of its own that hold at first what they hold before the loop: what is
-    neutral. What another part leaves in %a is %b in the region, which unites it with what is in %a: that of
-    the first part, then of the first two, and so on. Every tile that one iteration passes on to the next, or
-    to what stands outside of the loop, is named; one that the region leaves alone is that of the first part.
-    `merge ()` says that nothing is passed on.
+    `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }` allows to divide the iterations into parts
+    of consecutive ones that run at the same time. Each part has its own copy of every tile. A copy starts
+    with what the tile holds before the loop, which must be neutral. The region merges parts: %a is the tile
+    of all parts merged so far (at first of the first part), %b the same tile of the next part, and the region
+    leaves the result in %a. `merge` names every tile that an iteration passes on to the next one, or to
+    operations after the loop. A named tile that the region does not change keeps its value from the first
+    part. `merge ()` says that nothing is passed on.
     """
 
     name = "kernel.for"

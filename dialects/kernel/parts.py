@@ -19,7 +19,7 @@ from .types import TileType
 
 
 def verify_merge(loop: Operation, dim: str, carried: Sequence[SSAValue], body: Block, merge: Block) -> None:
-    """Raise VerifyException unless parts of the loop over `dim` can run at the same time and be united."""
+    """Raise VerifyException unless parts of the loop over `dim` can run at the same time and be merged."""
     if [value.type for value in merge.args] != [value.type for value in carried]:
         raise VerifyException("kernel.for: `merge` has an argument of the type of each tile that it unites")
     if len(set(carried)) != len(carried):
@@ -63,7 +63,7 @@ def _named(tile: SSAValue) -> str:
 
 
 def _passed_on(body: Block) -> list[SSAValue]:
-    """The tiles that an iteration leaves to the next one, or to what stands outside of the loop."""
+    """The tiles that an iteration leaves to the next one, or to operations outside of the loop."""
     inside = {op for op in body.walk() if not isinstance(op, YieldOp)}
     written = {tile for op in inside for tile in tiles_written(op) if isinstance(tile.type, TileType)}
     found: dict[SSAValue, None] = {}

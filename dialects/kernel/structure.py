@@ -43,8 +43,8 @@ class FuncOp(NoTileEffects):
     """One kernel: `kernel.func @f(%q : !kernel.array<…>) outs(%o : !kernel.array<…>) attributes {block.dims =
     {…}} { … }`.
 
-    Arrays that it reads, then arrays that it writes; none of those may overlap another. Dims are those of the
-    `block` dialect.
+    The arguments are the arrays that it reads, then the arrays that it writes; an array that is written
+    overlaps no other. Dims are those of the `block` dialect.
     """
 
     name = "kernel.func"
@@ -260,8 +260,8 @@ class LaunchOp(NoTileEffects):
     """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q,
     %k) [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
 
-    The results are new tensors, whose axes have the dims (of the kernel) that are given for each. With
-    `once`, the operands are the same in every call, and so the results.
+    The results are new tensors. The brackets give the dims (of the kernel) of each result's axes. With
+    `once`, operands and results are the same in every call.
     """
 
     name = "kernel.launch"
@@ -291,7 +291,7 @@ class LaunchOp(NoTileEffects):
         return self.kernel.root_reference.data
 
     def called(self) -> FuncOp | None:
-        """The kernel, if its module has it."""
+        """The kernel; None if the module does not have it."""
         scope = self.parent_op()
         while scope is not None:
             for region in scope.regions:

@@ -65,13 +65,13 @@ def _check_element_type(what: str, element_type: Attribute) -> None:
 class PackedAttr(ParametrizedAttribute):
     """The layout of a matrix [R, K] that contractions read block by block: `#kernel.packed<[256, 128] by 6>`.
 
-    Blocks of 256 x 128 elements follow each other in row-major order. In a block the rows go in groups of 6;
-    each group is contiguous, k after k: element (r, k) of a block is at ((r / 6) * 128 + k) * 6 + r % 6. What
-    is missing at the ends of R, K and the last group is zero.
+    Blocks of 256 x 128 elements follow each other in row-major order. The rows of a block are in groups of 6;
+    each group is contiguous, k after k: element (r, k) of a block is at ((r / 6) * 128 + k) * 6 + r % 6. The
+    padding at the ends of R, of K and of the last group is zero.
 
-    `by 6 x 2` puts 2 elements of a row side by side, as instructions that sum products of pairs take them:
-    with a depth d of 2 and D = 128 / d, rounded up, element (r, k) is at
-    (((r / 6) * D + k / d) * 6 + r % 6) * d + k % d.
+    `by 6 x 2` puts 2 elements of a row side by side, as instructions need them that sum products of pairs:
+    with a depth d of 2 and D = 128 / d, rounded up, element (r, k) is at (((r / 6) * D + k / d) * 6 + r % 6)
+    * d + k % d.
     """
 
     name = "kernel.packed"
@@ -163,7 +163,7 @@ class ArrayType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def packed(self) -> PackedAttr | None:
-        """The layout, if the array is no plain one."""
+        """The packed layout; None for a plain array."""
         return self.layout if isinstance(self.layout, PackedAttr) else None
 
     @property
@@ -254,7 +254,7 @@ class _Item(ParametrizedAttribute, TypeAttribute):
 class CursorType(_Item):
     """The current block of an array: `!kernel.cursor<M x K x f32>`.
 
-    It moves with the loops over its dims, and is cut off at the array's end.
+    It moves with the loops over its dims. The last block ends where the array does.
     """
 
     name = "kernel.cursor"
@@ -282,7 +282,7 @@ class CursorType(_Item):
 class TileType(_Item):
     """A block, vector or scalar in a memory space: `!kernel.tile<M x N x f32, scratch, lanes = rows>`.
 
-    It is as large as a block of its dims; near the end of a dim only the first elements mean anything.
+    It has the size of a full block of its dims; for a shorter last block only the first elements are defined.
     `lanes` says which axis of a block is contiguous.
     """
 
