@@ -1,4 +1,4 @@
-"""The pass `block-cost`: what each kernel of a block program takes on a machine by the model, as a table."""
+"""The pass `block-cost`: the modelled cost of each kernel of a block program on a machine, as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pass ``kernel-traffic``: what kernels read and write of each array, as a table or as JSON."""
+"""The pass ``kernel-traffic``: the traffic of kernels with each array, as a table or as JSON."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Invariant = (
 
 
 def _current_blocks(op: Operation) -> set[str]:
-    """Return the dims whose index, or the extent of whose current block, an operator asks for."""
+    """Return the dims of which an operator uses the index, or the extent of the current block."""
     dims = {inner.dim_name for inner in op.walk() if isinstance(inner, block.IndexOp)}
     if isinstance(op, block.ElementwiseOp | block.CustomOp):
         dims.update(_axes(op.results).difference(_axes(op.operands)))

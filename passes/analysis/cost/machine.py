@@ -20,7 +20,7 @@ from ...text.output import os_reason
 DIRECTORY = Path(__file__).parent / "machines"
 LARGEST_FILE = 1 << 20
 FUNCTIONS = ("div", "sqrt", "exp", "log", "tanh", "erf", "sin", "other")
-"""The functions that take longer than an addition, as a machine names what they cost."""
+"""The functions that take longer than an addition, by the names under which a machine lists their cost."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +101,19 @@ _SOURCES: dict[str, Source] = {}
 
 
 def register_machine(name: str, source: Source) -> None:
-    """Let `source` say what the machine of that name is like, in the place of the file that comes with us."""
+    """Register `source`, which returns a machine, under a name; it replaces the machine file of that name."""
     _SOURCES[name] = source
 
 
 def machine_names() -> list[str]:
-    """The machines that can be asked for by name, in alphabetical order."""
+    """The names of machines that can be asked for, in alphabetical order."""
     return sorted({*_SOURCES, *(path.stem for path in DIRECTORY.glob("*.json"))})
 
 
 def machine_named(target: str) -> Machine:
-    """A machine by its name, or by the path of its file, which ends in `.json`.
+    """Return a machine by its name, or by the path of its file, which ends in `.json`.
 
-    Raises PassFailedException with one sentence where there is none, or its file is not sound.
+    Raises PassFailedException with one sentence if there is none, or if its file is invalid.
     """
     if target in _SOURCES:
         return _SOURCES[target]()
@@ -143,7 +143,7 @@ def read_machine(path: Path) -> Machine:
 
 
 def machine_of(record: object, name: str) -> Machine:
-    """A machine from what a JSON file holds. Raises ValueError that says what is wrong."""
+    """Return a machine from the contents of a JSON file. Raises ValueError that says what is wrong."""
     given = _table(record, "it")
     wanted = [field.name for field in fields(Machine) if field.name != "name"]
     for key in given:

@@ -204,7 +204,7 @@ class _Kernel:
         return sum(parts, 0.0)
 
     def visible(self, loops: Sequence[Loop]) -> Number:
-        """The part of the iterations that causal masks leave."""
+        """The part of the iterations that remains after causal masks."""
         part: Number = 1.0
         for loop in loops:
             if loop in self._visible:
@@ -219,8 +219,8 @@ class _Kernel:
         return total * self.visible(loops)
 
     def _along(self, dims: Iterable[str], loops: Sequence[Loop], lanes: Mapping[str, int] = {}) -> Number:
-        """Elements of an item over all iterations of loops, last blocks as they are, or as vectors hold
-        them.
+        """Elements of an item over all iterations of loops: exactly, or with each block rounded up to full
+        vectors.
         """
         looped = {loop.dim for loop in loops}
         total: Number = 1.0
@@ -237,11 +237,11 @@ class _Kernel:
         return total * self.visible(loops)
 
     def elements(self, move: Move) -> Number:
-        """Elements of an item that are moved, if each iteration moves its own."""
+        """Elements of an item that are moved if each iteration moves its own copy."""
         return self._along(move.dims, move.loops)
 
     def contractions(self) -> tuple[Number, Number, Number]:
-        """Flops, flops of them that repeat others, and seconds of one worker."""
+        """Flops, the part of them that repeats others, and seconds of one worker."""
         flops: Number = 0.0
         again: Number = 0.0
         seconds: Number = 0.0
@@ -286,10 +286,10 @@ class _Kernel:
         return operations, calls, seconds
 
     def tasks_and_idle(self) -> tuple[Number, Number]:
-        """Independent iterations, and how much longer workers take for them than if none were ever idle.
+        """Independent iterations, and the factor by which workers take longer than if none were ever idle.
 
-        Where the grid has a single iteration, `block-distribute` makes grids of the loops inside; where it
-        has fewer than there are workers, those share the iterations of a reduction.
+        If the grid has a single iteration, `block-distribute` makes grids of the loops inside; if it has
+        fewer iterations than there are workers, workers share the iterations of a reduction.
         """
         workers = self.machine.workers
         tasks: Number = self.trips(self.plan.grid)
@@ -319,7 +319,7 @@ class _Kernel:
         return _where(every > 0, slower / np.maximum(every, 1.0), 1.0)
 
     def inner_trips(self) -> Number:
-        """Iterations of the longest of the loops that stand in the parallel ones; 1 where there are none."""
+        """Iterations of the longest loop directly inside the parallel ones; 1 if there is none."""
         grid = len(self.plan.grid)
         within: Number = 1.0
         for loops in self.plan.chains():
@@ -328,7 +328,7 @@ class _Kernel:
         return within
 
     def _ragged_rounds(self, workers: int) -> Number:
-        """`idle` where short last blocks go to the worker that is ready first; 0 where there are none."""
+        """`idle` if each short last block goes to the worker that is free first; 0 if there are none."""
         full: Number = 1.0
         total: Number = 1.0
         parts: Number = 1.0
@@ -345,7 +345,7 @@ class _Kernel:
         return _where((short > 0) & (full > 0), length * workers / parts, 0.0)
 
     def misses(self, tier: Tier, touched: float) -> Number:
-        """Bytes that a tier cannot deliver: the next one does."""
+        """Bytes that a tier cannot deliver, so that the next one does."""
         assert tier.capacity is not None
         first = _overflow(touched, tier.capacity)
         private = self.plan.private_arrays()
@@ -359,10 +359,11 @@ class _Kernel:
         return total
 
     def tile_seconds(self) -> Number:
-        """Seconds of one worker to read and write tiles: results of contractions, and what sweeps pass over.
+        """Seconds of one worker to read and write tiles: results of contractions, and inputs and outputs of
+        sweeps.
 
-        They come from wherever all has room that the iteration around touches. Sweeps and contractions follow
-        each other, so that nothing hides them.
+        They come from the nearest tier that holds all that the iteration around touches. Sweeps and
+        contractions alternate, so nothing overlaps these moves.
         """
         seconds: Number = 0.0
         for each in self.plan.contractions:
@@ -388,8 +389,8 @@ class _Kernel:
         return seconds
 
     def _once_and_refetched(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:
-        """Bytes of what a move takes or gives in all, each element once, and how often each comes from
-        elsewhere.
+        """Bytes of a move with each element counted once, and the number of further times that they come from
+        another tier.
         """
         assert tier.capacity is not None
         own, again = self._part(move, move.loops), 1.0
@@ -442,7 +443,7 @@ class _Kernel:
         return self.total(tile.bytes * self._along(tile.dims, ()) for tile in self.plan.tiles)
 
     def registers(self) -> Number:
-        """Bytes of the sums that the contractions of one iteration of the parallel loops are adding to."""
+        """Bytes of the accumulators of the contractions of one iteration of the parallel loops."""
         width = {"f64": 8}
         return self.total(
             width.get(each.element_type, 4) * self._along((each.rows, each.columns), ())
@@ -466,7 +467,7 @@ def _visible_columns(rows: int, size: float, columns: int, offset: int) -> float
 
 
 def _where(condition: Number, yes: Number, no: Number) -> Number:
-    """numpy's `where`, without what types it has for numbers."""
+    """numpy's `where`, typed for numbers and arrays."""
     return cast(Any, np.where(condition, yes, no))
 
 
@@ -475,5 +476,7 @@ def _rounded(number: Number, step: int) -> Number:
 
 
 def _overflow(bytes: Number, capacity: float) -> Number:
-    """The part of what is touched that does not stay: 0 up to the capacity, 1 from twice as much on."""
+    """The part of what is touched that does not stay in a tier: 0 up to its capacity, 1 from twice the
+    capacity on.
+    """
     return np.clip(bytes / capacity - 1, 0.0, 1.0)

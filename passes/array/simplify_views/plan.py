@@ -27,7 +27,7 @@ from .splits import Split, Splits, split_step
 
 
 class Plan:
-    """The slices to push up, the operations to split, and the nodes that make up the function then."""
+    """The slices to push up, the operations to split, and the nodes of the resulting function."""
 
     def __init__(self, block: Block):
         self.block = block
@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """True if there is anything to do."""
+        """True if the plan changes anything."""
         return any(self._is_root(node) for node in self.steps)
 
     def _is_root(self, node: Node) -> bool:
@@ -108,7 +108,7 @@ class Plan:
         return sorted(self.steps, key=position)
 
     def _impossible(self) -> set[Operation]:
-        """The slices, and what is split, that have to stay as they are."""
+        """The slices and splits that have to be given up."""
         stay: set[Operation] = set()
         bad = self._recomputed()
         for node in self._sorted():
@@ -124,7 +124,9 @@ class Plan:
         return stay
 
     def _recomputed(self) -> set[Node]:
-        """Parts of matmuls that share elements with other parts: the smaller where one holds the other."""
+        """Parts of matmuls that share elements with other parts: the smaller one if one contains the
+        other.
+        """
         parts: defaultdict[Operation, list[Node]] = defaultdict(list)
         for node in self.steps:
             if isinstance(node.value.owner, array.MatmulOp):

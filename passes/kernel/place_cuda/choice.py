@@ -16,18 +16,20 @@ from .transposed import transpose_contractions
 from .warps import LARGEST_SHARED, MOST_REGISTERS, Staging, held_at_once, place_by_warps
 
 THREADS_OF_TWO = 128
-"""Threads of a block up to which two of them have all registers of a multiprocessor."""
+"""Threads of a block up to which two blocks fit the registers of a multiprocessor."""
 SHARED_OF_TWO = 80 * 1024
-"""Bytes that each of two blocks on a multiprocessor may have."""
+"""Bytes of shared memory for each of two blocks on a multiprocessor."""
 FEWEST_WARPS = 4
-"""Warps that hide each other's waits; with fewer rows than for so many, columns are shared out as well."""
+"""Number of warps that hide each other's latencies; with rows for fewer warps, columns are divided as
+well.
+"""
 
 
 def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, shared_memory: int) -> bool:
-    """Place the tiles of one parallel loop; False, and nothing is changed, where no placement fits.
+    """Place the tiles of one parallel loop; return False, and change nothing, if no placement fits.
 
-    Warps hold whole rows where 32 of them leave room for all that a kernel computes, and there are enough
-    of them. Else they lie in a grid, where a kernel allows that; else they hold 16 rows each.
+    Warps hold whole rows, 32 each, if the registers suffice for all that a kernel computes, and if there are
+    enough rows. Else they form a grid, if the kernel allows it. Else they hold 16 rows each.
     """
     dims = block.parse_dims(function.attributes[block.DIMS])
     largest = max(shared_memory, LARGEST_SHARED)
@@ -92,7 +94,7 @@ def _is_best_by_rows(
 def _tried(
     function: kernel.FuncOp, parallel: kernel.ParallelOp, place_copy: Callable[[kernel.ParallelOp], bool]
 ) -> bool:
-    """Try a placement on a copy, which takes the place of the loop if it fits."""
+    """Try a placement on a copy, which replaces the loop if it fits."""
     trial = parallel.clone()
     function.body.block.insert_op_before(trial, parallel)
     drop_merges(trial)

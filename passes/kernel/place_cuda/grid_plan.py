@@ -19,7 +19,7 @@ WIDEST_IN_GRID = 1024
 
 
 def grid_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> RowPlan | None:
-    """Return a plan by which warps in a grid do a kernel, if there is one."""
+    """Return a plan by which a grid of warps computes a kernel, or None."""
     rows = row_plan(parallel, dims, WIDEST_IN_GRID)
     if rows is None:
         return None
@@ -32,7 +32,7 @@ def grid_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> Ro
 
 
 def _computed(parallel: kernel.ParallelOp) -> set[SSAValue]:
-    """The blocks that contractions give, and those that sweeps and moves make of them."""
+    """The results of contractions, and the blocks that sweeps and moves compute from them."""
     held = {op.accumulator for op in parallel.walk() if isinstance(op, kernel.ContractOp)}
     while True:
         found = set(held)
