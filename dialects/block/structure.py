@@ -509,7 +509,7 @@ class ReduceOp(IRDLOperation):
 
 
 def is_stabilized(function: Operation) -> bool:
-    """True if `block-stabilize` changed a function, or if it has sums relative to maxima for another reason."""
+    """True if `block-stabilize` changed a function, or if it has other sums that are relative to maxima."""
     return STABILIZED in function.attributes or any(
         isinstance(op, MapOp) and op.pivots is not None for op in function.walk()
     )

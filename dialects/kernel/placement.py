@@ -158,7 +158,7 @@ def warp_grid(parallel: Operation) -> tuple[int, int] | None:
 
 
 def warps_attr(rows: int, columns: int) -> IntegerAttr[IntegerType] | ArrayAttr[IntegerAttr[IntegerType]]:
-    """The attribute for numbers of warps along rows and columns: one number if the columns are not divided."""
+    """The attribute for numbers of warps along rows and columns: one number if only rows are divided."""
     numbers = [IntegerAttr(each, i64) for each in (rows, columns)]
     return numbers[0] if columns == 1 else ArrayAttr(numbers)
 
