@@ -1,4 +1,4 @@
-"""One kernel as a C++ function: it reads like the kernel's own text."""
+"""One kernel as a C++ function, in the order of the kernel's text."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class KernelEmitter:
     double: bool = False
     counting: bool = False
     numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
-    """Of the statements that a profile tells apart; empty for none."""
+    """Of the statements that a profile distinguishes; empty without a profile."""
     pairs: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers and tiles of pairs of bf16."""
     aliased_tiles: dict[SSAValue, kernel.CursorOp] = field(default_factory=dict[SSAValue, kernel.CursorOp])
     """Tiles that are blocks of buffers."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
-    """Loops of which a stage does its share of the iterations."""
+    """Loops whose iterations a stage divides among threads."""
 
     @property
     def probes(self) -> Probes:
@@ -148,7 +148,7 @@ class KernelEmitter:
         return [*lines, *_closed(inner)]
 
     def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
-        """The lines that find the blocks of a task from its number."""
+        """The lines that compute the blocks of a task from its number."""
         loops = [self.dims[dim] for dim in op.dim_names]
         lines: list[str] = []
         if loops:
@@ -170,7 +170,7 @@ class KernelEmitter:
     def _staged(
         self, op: kernel.ParallelOp, stages: Stages, tasks: str, pointers: Sequence[str]
     ) -> list[str]:
-        """The tasks where iterations of their loops may be shared out: see `split.hpp`."""
+        """The tasks of a kernel whose loops may be divided among threads: see `split.hpp`."""
         trips = [self.dims[loop.dim_names[0]].trips for loop in stages.loops]
         lines = [
             f"const bb::idx work = {stages.work};",
@@ -195,7 +195,7 @@ class KernelEmitter:
         return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
     def _united(self, loop: kernel.ForOp) -> list[str]:
-        """The lines that unite what the parts of a loop have left."""
+        """The lines that merge the parts of a loop."""
         merge = loop.merge
         assert merge is not None
         if not merge.block.ops:
@@ -213,7 +213,7 @@ class KernelEmitter:
         ]
 
     def _tiles(self, op: kernel.ParallelOp, stages: Stages | None) -> tuple[list[str], list[str]]:
-        """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
+        """The lines that measure the scratch memory, and those that divide it into tiles and buffers."""
         sizes: list[str] = []
         pointers: list[str] = []
         for inner in op.walk():
@@ -279,7 +279,9 @@ class KernelEmitter:
         return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
 
     def _in_global_memory(self, op: Operation) -> bool | None:
-        """True if an operation makes a buffer in global memory; None where only a call decides it."""
+        """True if an operation makes a buffer in global memory; None if that depends on the extents of a
+        call.
+        """
         if not isinstance(op, kernel.BufferOp) or op.local_bytes is None:
             return False
         bytes = self._bytes(op)
@@ -376,7 +378,9 @@ class KernelEmitter:
         ]
 
     def _starts_from_zero(self, op: kernel.ContractOp | None) -> bool:
-        """True if the first iteration of the loop around writes over what the others add to."""
+        """True if the first iteration of the loop around overwrites the accumulator that the others add
+        to.
+        """
         return op is not None and op.parent_op() not in self.shared_loops
 
     # Moves
@@ -413,7 +417,7 @@ class KernelEmitter:
         return goes_past(cursor, self.dims)
 
     def _valid(self, type: kernel.TileType) -> tuple[str, str]:
-        """The rows of lanes and the lanes of a tile that mean something."""
+        """The numbers of rows of lanes and of lanes of a tile that are defined."""
         outer = "1" if type.outer_dim is None else self.dims[type.outer_dim].width
         lanes = "1" if type.lane_dim is None else self.dims[type.lane_dim].width
         return outer, lanes
@@ -572,7 +576,7 @@ class KernelEmitter:
 
 
 def _closed(body: Sequence[str]) -> list[str]:
-    """The end of the call whose last argument is a function with such a body."""
+    """The end of a call whose last argument is a function with such a body."""
     return [
         *(f"  {line}" for line in [*body, "return bb::ok;"]),
         "});",

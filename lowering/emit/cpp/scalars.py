@@ -77,7 +77,7 @@ def expression(op: Operation, operands: Sequence[str], double: bool) -> str:
 
 
 def _wrapped(value: str) -> str:
-    """An i32 in a vector of 64-bit integers: where it overflows, the low 32 bits count."""
+    """An i32 in a vector of 64-bit integers, reduced to its low 32 bits."""
     return f"(({value}) << 32) >> 32"
 
 
@@ -171,7 +171,7 @@ _FORMS: dict[type[Operation], _Form] = {
 
 
 def is_mask(type: Attribute) -> bool:
-    """True if values of a type are masks: all bits of a lane, or none."""
+    """True if values of a type are masks: all bits of a lane are set, or none."""
     return type == i1
 
 
