@@ -1,4 +1,4 @@
-"""The text of kernels, with the table from operations to the functions that write them."""
+"""The text of kernels, with a table from operations to the functions that write them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _tiles(plan: KernelPlan) -> list[str]:
 
 
 def _positions(plan: KernelPlan) -> list[str]:
-    """The lines that find an iteration's blocks from its number."""
+    """The lines that compute an iteration's blocks from its number."""
     names = plan.launch.grid
     if not names:
         return ["(void)task;"]
