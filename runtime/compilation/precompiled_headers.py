@@ -1,4 +1,4 @@
-"""The headers that every kernel includes, as gcc and clang read them at once: that halves a compilation."""
+"""Precompiled headers of all kernels, for gcc and clang; they halve the time of a compilation."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class PrecompiledHeaders:
 
     @contextmanager
     def built_alongside(self) -> Generator[None]:
-        """Make them, where there are none, while something else is compiled: for the compilations after it.
+        """Build missing headers while something else is compiled, for later compilations.
 
-        Where that fails it is not tried again, until this process ends.
+        After a failure this process does not try again.
         """
         name = f"{self.cache.directory.path}/{self.entry}"
         with _lock:

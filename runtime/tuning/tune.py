@@ -1,4 +1,4 @@
-"""Tuning a program: its choice from the user's cache, or measured now and kept there."""
+"""Tuning of a program: its choice from the user's cache, or measured now and kept there."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ from .search import Call, Measured, Outcome, progress_bar, search
 from .store import find, keep
 
 MEMORY = 1 << 31
-"""Bytes that constants may take in all ways that are measured: each has them in an order of its own."""
+"""Bytes that the constants of all measured candidates may take: each candidate packs them in its own
+order.
+"""
 
 FEWEST, MOST = 4, 64
 
 
 def tune(program: ModuleOp, request: Request) -> Choice:
-    """Find the fastest way to compile a function, by measurements that take about the time asked for.
+    """Find the fastest way to compile a function, by measurements that take about the requested time.
 
-    What an earlier call found is taken from the user's cache. Threads are those of a call without an
+    The result of an earlier call is taken from the user's cache. Threads are those of a call without an
     argument for them; an unknown extent is the largest of its range. Raises InputError: the program has been
     fused already, or has unknown extents without a range.
     """
@@ -66,7 +68,9 @@ def tune(program: ModuleOp, request: Request) -> Choice:
 
 
 def model_choice(program: ModuleOp, entry: str | None) -> Choice | None:
-    """Return what costs least by the model; None for the default pipeline, unless one is clearly better."""
+    """Return the choice that costs least by the model; None for the default pipeline, unless another is
+    clearly better.
+    """
     module = alone(program, entry)
     candidates = candidate_pipelines(module, machine_named("cpu")) if can_choose(module) else None
     return None if candidates is None else candidates.choice
