@@ -171,7 +171,7 @@ _FORMS: dict[type[Operation], _Form] = {
 
 
 def is_mask(type: Attribute) -> bool:
-    """True if values of a type are masks: all bits of a lane are set, or none."""
+    """True if values of a type are masks: all bits of a lane, or none."""
     return type == i1
 
 
