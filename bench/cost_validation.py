@@ -40,9 +40,9 @@ from bb.runtime.executable.executable import Executable
 from bb.runtime.machine.description import this_machine
 from bb.runtime.program.constants import declare_constants
 from bb.runtime.program.functions import select_function
+from bb.runtime.tuning.candidates import CandidatePipelines, candidate_pipelines, modelled
 from bb.runtime.tuning.choosing import choice_for
 from bb.runtime.tuning.request import Request
-from bb.runtime.tuning.ways import CandidatePipelines, candidate_pipelines, modelled
 from comparison.workloads import BOUNDS, ROWS, Workload
 from validation_report import report
 
@@ -91,32 +91,33 @@ def program_of(workload: Workload) -> Any:
 
 def points_of(workload: Workload, count: int) -> list[Point]:
     """The ways to compile a row that are measured, the same in every run on a machine."""
-    ways = candidate_pipelines(program_of(workload), this_machine())
-    assert ways is not None
-    assert ways.unfused is not None
+    candidates = candidate_pipelines(program_of(workload), this_machine())
+    assert candidates is not None
+    assert candidates.unfused is not None
     points: dict[tuple[object, ...], Point] = {}
 
     def add(role: str, choice: Choice, seconds: float) -> None:
         points.setdefault(choice.key(), Point(role, choice, seconds))
 
-    add(DEFAULT, ways.default.choice, ways.default.seconds)
-    add("" if ways.choice is None else "untuned", ways.best[0].choice, ways.best[0].seconds)
-    add(UNFUSED, ways.unfused.choice, ways.unfused.seconds)
-    for way in ways.leading[1:SNAPSHOTS]:
-        add("", way.choice, way.seconds)
+    add(DEFAULT, candidates.default.choice, candidates.default.seconds)
+    best = candidates.best[0]
+    add("" if candidates.choice is None else "untuned", best.choice, best.seconds)
+    add(UNFUSED, candidates.unfused.choice, candidates.unfused.seconds)
+    for each in candidates.leading[1:SNAPSHOTS]:
+        add("", each.choice, each.seconds)
     rng = random.Random(workload.name)
     for _ in range(40 * count):
         if len(points) >= count:
             break
-        choice, seconds = drawn(ways, rng)
-        if seconds <= SLOWEST * ways.best[0].seconds:
+        choice, seconds = drawn(candidates, rng)
+        if seconds <= SLOWEST * best.seconds:
             add("", choice, seconds)
     return list(points.values())
 
 
-def drawn(ways: CandidatePipelines, rng: random.Random) -> tuple[Choice, float]:
+def drawn(candidates: CandidatePipelines, rng: random.Random) -> tuple[Choice, float]:
     """A snapshot with sizes of the grid, half of the dims on average as the model would have them."""
-    candidate = rng.choice(ways.candidates)
+    candidate = rng.choice(candidates.candidates)
     costed, sizes = candidate.costed, dict(candidate.sizes)
     for name, size in sizes.items():
         length = costed.lengths[name]

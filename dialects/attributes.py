@@ -1,4 +1,4 @@
-"""Names of the attributes that programs carry beside what their dialects define: `bb.*`."""
+"""Names of the attributes that programs carry in addition to those that their dialects define: `bb.*`."""
 
 from __future__ import annotations
 

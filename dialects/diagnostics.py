@@ -50,7 +50,7 @@ def _file_location(location: Attribute) -> FileLineColLoc | None:
 
 
 def one_sentence(message: str) -> str:
-    """The message on one line: xDSL's constraint errors come with line breaks and indentation."""
+    """The message on one line: constraint errors of xDSL contain line breaks and indentation."""
     return " ".join(message.split())
 
 
@@ -71,7 +71,7 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
 class OpError(PassFailedException):
     """An error about one operation; it keeps the operation's name and source location.
 
-    ``message`` is one sentence that names the operation. ``stage`` says what was going on
+    ``message`` is one sentence that names the operation. ``stage`` says during which step it was raised
     (``pass 'cse'``), if the caller set it.
     """
 

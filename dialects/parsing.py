@@ -54,11 +54,11 @@ class _Lexer(MLIRLexer):
 
 
 class LocatedParser(Parser):
-    """xDSL's parser, which records where each operation stood and gives every failure a position.
+    """xDSL's parser, which records the position of each operation and of every failure.
 
-    An operation without an explicit ``loc(...)`` gets the position of its name. Whatever is raised
-    while a type, an attribute or an operation is built becomes a ParseError at its text.
-    ``first_line`` is the line number of the text's first line, for texts cut from a larger file.
+    An operation without an explicit ``loc(...)`` gets the position of its name. An exception that is raised
+    while a type, an attribute or an operation is built becomes a ParseError at its text. ``first_line`` is
+    the line number of the text's first line, for texts cut from a larger file.
     """
 
     def __init__(self, ctx: Context, text: str, name: str = "<unknown>", *, first_line: int = 1):

@@ -62,7 +62,7 @@ def significand_bits(type: Attribute) -> int:
 def constant_number(op: Operation) -> float | None:
     """The number that a scalar `arith.constant` of a float type stands for; None for any other operation.
 
-    That is what it says it was rounded from (`bb.exact`); else what `number_of` reads in it.
+    It is the number in `bb.exact`, if the constant was rounded from it; else the result of `number_of`.
     """
     if op.name != "arith.constant":
         return None
@@ -73,9 +73,8 @@ def constant_number(op: Operation) -> float | None:
 def number_of(attribute: FloatAttr) -> float:
     """The number that a constant stands for in exact reasoning and in float64.
 
-    A constant of f32, f16 or bf16 that 1/n is rounded to stands for 1/n, if that holds for one integer n
-    only: a mean over 96 elements that is written as a product with 0.010416667 is the mean. Any other
-    constant is the number that it is.
+    A constant of f32, f16 or bf16 stands for 1/n if 1/n rounds to it for exactly one integer n: a product
+    with 0.010416667 is a mean over 96 elements. Any other constant stands for its own value.
     """
     value, bits = attribute.value.data, significand_bits(attribute.type)
     if bits == 53 or not isfinite(value) or not 0 < abs(value) < 0.5:

@@ -1,6 +1,6 @@
-"""Builds the scalar regions of element-wise operations.
+"""Builder of the scalar regions of element-wise operations.
 
-Imports `arith` and `math`, so passes use it and dialects do not.
+It imports `arith` and `math`, so passes use it and dialects do not.
 """
 
 from typing import Literal

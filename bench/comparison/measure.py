@@ -23,7 +23,7 @@ BUILD_TIMEOUT = 300.0
 TURN_TIMEOUT = 120.0
 
 ENOUGH_ROUNDS = 3
-FAR_BEHIND = 4.0
+TOO_SLOW = 4.0
 """A contender that is so many times as slow as the fastest sits out the rounds after `ENOUGH_ROUNDS`."""
 
 
@@ -205,7 +205,7 @@ def in_the_running(seconds: Mapping[str, Sequence[float]]) -> list[str]:
     """The contenders that are not much slower than the fastest."""
     medians = {name: statistics.median(times) for name, times in seconds.items() if times}
     best = min(medians.values(), default=0.0)
-    return [name for name, median in medians.items() if median <= FAR_BEHIND * best]
+    return [name for name, median in medians.items() if median <= TOO_SLOW * best]
 
 
 def _done(reply: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,9 @@ from .shapes import (
 
 
 def default_accumulator(element_type: Attribute) -> Attribute:
-    """The type in which sums of `element_type` are kept by default: f32 for 16-bit floats, else itself."""
+    """The type in which sums of `element_type` are kept by default: f32 for 16-bit floats, else that type
+    itself.
+    """
     return f32 if is_float(element_type) and bit_width(element_type) < 32 else element_type
 
 
@@ -79,7 +81,7 @@ def check_accumulator(op: ArrayOp, element_type: Attribute, accumulator: Attribu
 class MatmulOp(ArrayOp):
     """`[..., M, K] x [..., K, N] -> [..., M, N]`; leading axes broadcast; sums kept in the accumulator type.
 
-    The result has the operands' element type, or the accumulator's (then nothing is rounded on the way out).
+    The result has the operands' element type, or the accumulator's type; then sums are not rounded.
     """
 
     name = "array.matmul"

@@ -1,7 +1,8 @@
 """Shapes of arrays: broadcasting, result inference and the axis groups of a reshape.
 
-A shape is a tuple of extents; `DYNAMIC` stands for `?`, an extent known only at run time. Two `?` that meet
-are taken to be equal, and `?` never broadcasts: where it meets a static extent other than 1, it is that.
+A shape is a tuple of extents; `DYNAMIC` stands for `?`, an extent known only at run time. Two `?` that must
+agree are assumed to be equal. A `?` never broadcasts: where it must agree with a static extent other than 1,
+it has that extent.
 """
 
 import math
@@ -233,7 +234,7 @@ def _is_product(whole: int, parts: Sequence[int]) -> bool:
 def reshape_groups(in_shape: Sequence[int], out_shape: Sequence[int]) -> list[AxisGroup]:
     """Align the axes of a reshape: kept (1:1), inserted (0:1), removed (1:0), split (1:n) or merged (n:1).
 
-    Where several alignments fit (`[?, 2, ?]` to `[?, ?]`), the one is meant that takes the earlier of these
+    If several alignments fit (`[?, 2, ?]` to `[?, ?]`), take the one that has the earlier entry of this list
     at the first axis where they differ. Raises VerifyException if there is none, or if a group would have
     more than one `?`.
     """

@@ -89,9 +89,9 @@ def _extent_is_unknown(op: MapOp) -> bool:
 
 
 class DropUnusedMapInputs(RewritePattern):
-    """A list whose elements are not read is not mapped; the dim alone says how often a map runs.
+    """Drop inputs of a map whose elements are not read; the dim alone says how often a map runs.
 
-    Where the dim's extent is unknown, one list stays, for it tells the extent.
+    If the extent of the dim is unknown, one list stays, because its length tells the extent.
     """
 
     @op_type_rewrite_pattern
@@ -105,7 +105,7 @@ class DropUnusedMapInputs(RewritePattern):
 
 
 class DropDuplicateMapInputs(RewritePattern):
-    """Map a list once that is mapped twice."""
+    """Merge two inputs of a map that are the same list."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: MapOp, rewriter: PatternRewriter, /) -> None:

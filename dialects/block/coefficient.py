@@ -128,9 +128,9 @@ def _number(value: Fraction) -> str:
 def exact(value: float) -> Fraction | None:
     """The rational number that a floating-point constant stands for; None for infinities and NaN.
 
-    A constant that is the nearest double to p/q with a small p (the reciprocal of an extent, say) stands for
-    p/q; any other for its shortest decimal. Both have that constant as their nearest double, so that nothing
-    changes by more than half a unit in the last place of a double.
+    A constant that is the nearest double to p/q with a small p (such as the reciprocal of an extent) stands
+    for p/q. Any other constant stands for its shortest decimal. In both cases the constant is the nearest
+    double to that number, so the change is at most half a unit in the last place of a double.
     """
     if not isfinite(value):
         return None

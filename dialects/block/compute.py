@@ -66,12 +66,12 @@ class LocalOp(IRDLOperation):
 
     @classmethod
     def infer(cls, operands: Sequence[SSAValue]) -> Attribute:
-        """The type of the result; any type if the operands are wrong, which the verifier will say."""
+        """The type of the result; any type if the operands are wrong, which the verifier reports."""
         return operands[0].type
 
     @classmethod
     def resolve_operands(cls, parser: Parser, unresolved: Sequence[UnresolvedOperand]) -> list[SSAValue]:
-        """Parse the types of the operands; an error where the operation takes another number of them."""
+        """Parse the types of the operands; raise ParseError if the operation takes another number of them."""
         position = parser.pos
         operands = parse_operand_types(parser, unresolved)
         expected = len(cls.get_irdl_definition().operands)

@@ -47,10 +47,10 @@ def dims_attr(dims: Mapping[str, DimAttr]) -> DictionaryAttr:
 
 
 def require_declared(op: Operation, names: tuple[str, ...]) -> dict[str, DimAttr]:
-    """The declared dims, all of `names` among them.
+    """Return the declared dims; raise VerifyException unless all of `names` are among them.
 
-    A detached operation has no function to declare dims and passes. Raises VerifyException naming the op and
-    the dim.
+    A detached operation has no function that declares dims; it is not checked. The error names the operation
+    and the dim.
     """
     dims = declared_dims(op)
     if dims is None:

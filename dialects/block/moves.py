@@ -31,10 +31,10 @@ def _axis_text(dims: Sequence[str]) -> str:
 class ViewOp(IRDLOperation):
     """A tensor seen as nested lists of items, or back; nothing moves.
 
-    `axes` gives the dims of each axis of the tensor, in the order of the tensor: one dim, several where the
-    axis is their product (row-major), none where its extent is 1. The list may nest the dims in any order,
-    and its items may have their axes in any order: a partition of B as blocks of Bᵀ is a view too. A dim that
-    no list iterates over must be whole.
+    `axes` gives the dims of each axis of the tensor, in the order of the tensor: one dim, several if the axis
+    is their product (row-major), none if its extent is 1. The list may nest the dims in any order, and its
+    items may have their axes in any order: a partition of B into blocks of Bᵀ is a view too. A dim that no
+    list iterates over must be whole.
     """
 
     axes: AxesAttr = prop_def(AxesAttr)
@@ -176,7 +176,7 @@ def _print_view(printer: Printer, op: ViewOp, source: SSAValue, target: SSAValue
 
 
 class MoveOp(IRDLOperation):
-    """A move of one item between the tiers; with `block.reduce`, the only traffic there is."""
+    """A move of one item between the tiers; only these operations and `block.reduce` cause traffic."""
 
     source = operand_def()
     result = result_def()

@@ -1,4 +1,4 @@
-"""Operations with regions, which apply them to each element of lists or of items; and reductions of lists."""
+"""Operations that apply a region to each element of lists or of items, and reductions of lists."""
 
 from __future__ import annotations
 
@@ -150,15 +150,15 @@ class MapOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         return tuple(None if pivot.data < 0 else pivot.data for pivot in self.pivots)
 
     def with_pivots(self, results: Iterable[int]) -> list[int]:
-        """Some results, in order, with the maxima that sums among them are relative to: a sum owns its
-        maximum.
+        """The given results, in order, together with the maxima that sums among them are relative to: a sum
+        keeps its maximum.
         """
         kept, pivots = set(results), self.result_pivots
         kept |= {pivot for index in kept if (pivot := pivots[index]) is not None}
         return sorted(kept)
 
     def pivots_among(self, kept: Sequence[int]) -> list[int | None]:
-        """The pivots of a map that only has the results `kept`, which `with_pivots` gave."""
+        """The pivots of a map that has only the results `kept`, as returned by `with_pivots`."""
         pivots = self.result_pivots
         return [None if (pivot := pivots[index]) is None else kept.index(pivot) for index in kept]
 
@@ -412,8 +412,8 @@ class FirstOp(IRDLOperation):
     """The first item of a list, in global memory: `%x0 = block.first %X : !block.list<K, block<M x K x
     f32>>`.
 
-    Nothing moves until it is loaded. A statistic of the first block makes a pivot for the rest.
-
+    Nothing moves until the item is loaded. Stabilisation takes a statistic of the first block as the pivot of
+    all blocks.
     """
 
     name = "block.first"
@@ -451,8 +451,8 @@ class FirstOp(IRDLOperation):
 class ReduceOp(IRDLOperation):
     """Reduces the items of a list: `%s = block.reduce sum %S : !block.list<K, block<M x N x f32>>`.
 
-    Short for the map that loads every item and yields it reduced: it reads the whole list once, and
-    `block-traffic` counts that.
+    It is short for a map that loads every item and reduces it. It reads the whole list once; `block-traffic`
+    counts that.
     """
 
     name = "block.reduce"
@@ -509,7 +509,7 @@ class ReduceOp(IRDLOperation):
 
 
 def is_stabilized(function: Operation) -> bool:
-    """True if `block-stabilize` changed a function, or it has sums relative to maxima for another reason."""
+    """True if `block-stabilize` changed a function, or if it has other sums that are relative to maxima."""
     return STABILIZED in function.attributes or any(
         isinstance(op, MapOp) and op.pivots is not None for op in function.walk()
     )

@@ -190,7 +190,7 @@ class _Item(ParametrizedAttribute, TypeAttribute):
         raise NotImplementedError
 
     def print_inside(self, printer: Printer, *, with_tier: bool) -> None:
-        """Print `<M x K x f32, global>`; the tier only where asked for and not local."""
+        """Print `<M x K x f32, global>`; the tier only if it is asked for and not local."""
         with printer.in_angle_brackets():
             for dim in self.dims:
                 printer.print_string(f"{dim} x ")
@@ -315,7 +315,7 @@ class ListType(ParametrizedAttribute, TypeAttribute):
     """A list in global memory: `!block.list<M, K, block<M x K x f32>>` is a list over M of lists over K of
     blocks.
 
-    The items of a list are in global memory too; their prefix `!block.` and their tier go without saying.
+    The items of a list are in global memory too; the text leaves out their prefix `!block.` and their tier.
     """
 
     name = "block.list"

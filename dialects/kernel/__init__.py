@@ -1,7 +1,7 @@
-"""The `kernel` dialect: one kernel, placed and scheduled.
+"""The `kernel` dialect: kernels with their tiles placed and their loops scheduled.
 
-Loops over blocks, tiles in memory spaces, moves with a change of layout, contractions and sweeps; nothing of
-any target's syntax.
+It has loops over blocks, tiles in memory spaces, moves that may change the layout, contractions and sweeps.
+It has none of any target's syntax.
 """
 
 from __future__ import annotations

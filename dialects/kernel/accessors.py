@@ -1,4 +1,4 @@
-"""Types of values that are known, or required, to be tiles or cursors."""
+"""Types of values that are known to be tiles or cursors, or are required to be."""
 
 from __future__ import annotations
 

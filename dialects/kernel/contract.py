@@ -21,9 +21,9 @@ class ContractOp(KernelOp):
     """acc<M,N> = a<M,K> · b<N,K>ᵀ: `kernel.contract %acc, %a, %b : …`; with `accumulate`, acc += a·bᵀ; with
     `scale %c`, acc = diag(c)·acc + a·bᵀ.
 
-    A cursor as an operand is read where it lies; b may be a block of a packed array. With `multiply bf16`,
-    `multiply f16` or `multiply tf32` a target may round the operands to that type before it multiplies, as
-    matrix units do; sums are in the accumulator's type.
+    An operand that is a cursor is read from its array, without a tile; b may be a block of a packed array.
+    With `multiply bf16`, `multiply f16` or `multiply tf32` a target may round the operands to that type
+    before it multiplies, as matrix units do; sums are in the accumulator's type.
     """
 
     name = "kernel.contract"
@@ -151,5 +151,7 @@ class ContractOp(KernelOp):
 
 
 def sweeps_only(function: FuncOp) -> bool:
-    """True if a kernel contracts nothing: it sweeps over rows, and waits for memory more than it computes."""
+    """True if a kernel contracts nothing. It then sweeps over rows, and is limited by memory rather than by
+    arithmetic.
+    """
     return not any(isinstance(op, ContractOp) for op in function.walk())

@@ -1,4 +1,4 @@
-"""Which tiles an operation of a kernel reads and writes: each operation of the dialect says so itself."""
+"""Tiles that an operation of a kernel reads and writes: each operation of the dialect declares its own."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _DECLARATIONS = ("tiles_read", "tiles_written")
 class KernelOp(IRDLOperation, ABC):
     """An operation of the `kernel` dialect: it declares which tiles and cursors it reads and writes.
 
-    There is no default. Passes move, split and remove operations by what these say, so that an operation
-    without both raises TypeError when its class is defined; `NoTileEffects` defines them for operations that
-    touch no tile. The values are operands of the operation itself; what operations in its regions do counts
-    there.
+    There is no default. Passes move, split and remove operations by these declarations, so a class of
+    operations without both raises TypeError when it is defined; `NoTileEffects` defines them for operations
+    that touch no tile. The values are operands of the operation itself. Operations in its regions declare
+    their own.
 
-    xDSL's `MemoryEffect` is not used: its effects are a set, and passes need an order that is the same in
-    every run; and operations that have it are erased and merged by `dce` and `cse`.
+    xDSL's `MemoryEffect` is not used for two reasons. Its effects are a set, but passes need an order that is
+    the same in every run. And `dce` and `cse` erase and merge operations that have it.
     """
 
     @property
@@ -60,7 +60,7 @@ class NoTileEffects(KernelOp):
 
 
 def with_effects(operations: Sequence[type[Operation]]) -> list[type[Operation]]:
-    """The operations of the dialect. Raises TypeError for one that is no `KernelOp`."""
+    """Return the operations of the dialect. Raises TypeError for one that is no `KernelOp`."""
     for operation in operations:
         if not issubclass(operation, KernelOp):
             raise TypeError(f"{operation.name}: {operation.__name__} declares no effects, it is no KernelOp")
@@ -68,17 +68,19 @@ def with_effects(operations: Sequence[type[Operation]]) -> list[type[Operation]]
 
 
 def tiles_read(op: Operation) -> tuple[SSAValue, ...]:
-    """The tiles (and cursors) that one operation, without what it contains, reads.
+    """The tiles (and cursors) that one operation reads, without the operations in its regions.
 
-    An operation of another dialect reads none. Raises OpError where one takes or gives tiles all the same.
+    An operation of another dialect reads none. Raises OpError if such an operation has tiles as operands or
+    results.
     """
     return op.tiles_read if isinstance(op, KernelOp) else _no_tiles(op)
 
 
 def tiles_written(op: Operation) -> tuple[SSAValue, ...]:
-    """The tiles (and cursors) that one operation, without what it contains, writes.
+    """The tiles (and cursors) that one operation writes, without the operations in its regions.
 
-    An operation of another dialect writes none. Raises OpError where one takes or gives tiles all the same.
+    An operation of another dialect writes none. Raises OpError if such an operation has tiles as operands or
+    results.
     """
     return op.tiles_written if isinstance(op, KernelOp) else _no_tiles(op)
 

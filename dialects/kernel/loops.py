@@ -1,4 +1,4 @@
-"""The sequential loop, and what unites the parts of one whose iterations were shared out."""
+"""The sequential loop, and the region that merges its parts if its iterations are divided among workers."""
 
 from __future__ import annotations
 
@@ -39,21 +39,22 @@ from .structure import (
 class ForOp(Loop):
     """Iterations over the blocks of a dim, one after the other: `kernel.for @N { … }`.
 
-    Outside of the loop the first block of the dim is at hand.
+    Outside of the loop the current block of the dim is the first one.
 
-    `kernel.for @N until @M` leaves out what lies after the last element of M's block at hand, both counted
-    from 0: a causal mask hides it. The last block of N is cut there. `until @M + 184` ends 184
-    elements later.
+    `kernel.for @N until @M` ends after the last element of M's current block, both counted from 0: a causal
+    mask hides all later elements of N. The last block of N is cut there. `until @M + 184` ends 184 elements
+    later.
 
-    `kernel.for @N part @S` does a part of the iterations: consecutive ones, as many in every part but for the
-    last ones, which have fewer or none. The loop over S around counts the parts.
+    `kernel.for @N part @S` runs one part of the iterations. A part has consecutive iterations; all parts have
+    the same number, but the last ones may have fewer or none. The loop over S around it counts the parts.
 
-    `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }`: the iterations may be shared out in parts
-    of consecutive ones, each with tiles of its own that hold at first what they hold before the loop: what is
-    neutral. What another part leaves in %a is %b in the region, which unites it with what is in %a: that of
-    the first part, then of the first two, and so on. Every tile that one iteration passes on to the next, or
-    to what stands outside of the loop, is named; one that the region leaves alone is that of the first part.
-    `merge ()` says that nothing is passed on.
+    `kernel.for @N { … } merge (%b = %a) : !kernel.tile<…> { … }` allows to divide the iterations into parts
+    of consecutive ones that run at the same time. Each part has its own copy of every tile. A copy starts
+    with what the tile holds before the loop, which must be neutral. The region merges parts: %a is the tile
+    of all parts merged so far (at first of the first part), %b the same tile of the next part, and the region
+    leaves the result in %a. `merge` names every tile that an iteration passes on to the next one, or to
+    operations after the loop. A named tile that the region does not change keeps its value from the first
+    part. `merge ()` says that nothing is passed on.
     """
 
     name = "kernel.for"
@@ -77,8 +78,8 @@ class ForOp(Loop):
         merge: Region | None = None,
         part: str | None = None,
     ):
-        """`until` is a dim M and an offset in elements: the loop ends that far after M's block at hand.
-        `part` is the dim that counts the parts of which it does one.
+        """`until` is a dim M and an offset in elements: the loop ends that far after M's current block.
+        `part` is the dim that counts the parts; the loop does one of them.
         """
         end, offset = (None, 0) if until is None else until
         super().__init__(
@@ -102,7 +103,7 @@ class ForOp(Loop):
 
     @property
     def until_offset(self) -> int:
-        """How many elements after the block of `until_dim` the loop ends."""
+        """Number of elements after the current block of `until_dim` at which the loop ends."""
         return 0 if self.offset is None else self.offset.value.data
 
     @property

@@ -1,4 +1,6 @@
-"""Moves between arrays and tiles, and fills. Every op writes into a tile or a block that it is given."""
+"""Moves between arrays and tiles, and fills. Each operation writes into a tile or a block that is its
+operand.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,9 @@ from .types import CursorType, Space
 
 
 class _MoveOp(KernelOp):
-    """`%to, %from word… : type, type`: the elements of one item become those of another of the same dims.
+    """`%to, %from word… : type, type`: copies the elements of one item to another of the same dims.
 
-    A word is a property that an operation may have or not.
+    The words are optional flags of the operation.
     """
 
     WORDS: ClassVar[tuple[str, ...]] = ()
@@ -81,7 +83,9 @@ class _MoveOp(KernelOp):
         print_types(printer, self.operands)
 
     def _verify_in_place(self, tile: SSAValue) -> None:
-        """A tile that may be a block of an array has one writer, and its lanes are the array's."""
+        """Require of a tile that may be a block of an array: one operation writes it, and it has the array's
+        lanes.
+        """
         type = require_tile(self, tile)
         if not isinstance(tile.owner, TileOp) or not type.dims or type.rows_in_lanes:
             raise VerifyException(f"{self.name}: `in_place` needs a tile with columns in lanes, got {type}")
@@ -97,8 +101,8 @@ class LoadOp(_MoveOp):
     """A block of an array → a tile, in the layout and the element type of the tile: `kernel.load %q, %Q :
     !kernel.tile<…>, !kernel.cursor<…>`.
 
-    With `in_place` the tile may be the block of the array itself, where its rows lie as a tile's: nobody else
-    writes to it. With `ahead` the row after the one at hand is fetched into the cache meanwhile.
+    With `in_place` the tile may be the block of the array itself, where its rows lie as a tile's: no other
+    operation writes to it. With `ahead` the row after the current one is prefetched into the cache.
     """
 
     name = "kernel.load"
@@ -128,8 +132,9 @@ class LoadOp(_MoveOp):
 class StoreOp(_MoveOp):
     """A tile → a block of an array: `kernel.store %O, %o : !kernel.cursor<…>, !kernel.tile<…>`.
 
-    With `in_place` the tile may be the block of the array itself: only a sweep writes to it, and nobody else
-    reads it. With `stream` the block is written past the caches, if the array would not stay in them.
+    With `in_place` the tile may be the block of the array itself: only a sweep writes to it, and no other
+    operation reads it. With `stream` the block is written past the caches, if the array would not stay in
+    them.
     """
 
     name = "kernel.store"

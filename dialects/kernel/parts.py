@@ -1,7 +1,7 @@
-"""When the iterations of a loop may be shared out in parts: what `merge` must name, and may do.
+"""Verification of loops whose iterations may be split into parts: what `merge` must name, and may do.
 
-Parts run at the same time, so that no iteration may see what another one writes; and each has tiles of its
-own, so that whatever is left in a tile must be united.
+Parts run at the same time, so no iteration may read what another one writes. Each part has tiles of its own,
+so `merge` must combine every tile that carries a value out of an iteration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .types import TileType
 
 
 def verify_merge(loop: Operation, dim: str, carried: Sequence[SSAValue], body: Block, merge: Block) -> None:
-    """Raise VerifyException unless parts of the loop over `dim` can run at the same time and be united."""
+    """Raise VerifyException unless parts of the loop over `dim` can run at the same time and be merged."""
     if [value.type for value in merge.args] != [value.type for value in carried]:
         raise VerifyException("kernel.for: `merge` has an argument of the type of each tile that it unites")
     if len(set(carried)) != len(carried):
@@ -49,13 +49,13 @@ def _verify_merging(dim: str, carried: Sequence[SSAValue], merge: Block) -> None
             if tile not in known:
                 raise VerifyException(f"kernel.for: `merge` uses a tile{_named(tile)} that it does not name")
             if isinstance(tile.type, TileType) and dim in tile.type.dims:
-                raise VerifyException(f"kernel.for: `merge` has no block of {dim} at hand, got {tile.type}")
+                raise VerifyException(f"kernel.for: `merge` has no current block of {dim}, got {tile.type}")
     for op in merge.walk():
-        if isinstance(op, QuantityOp) and op.dim_name == dim and op.kind.data in _AT_HAND:
-            raise VerifyException(f"kernel.for: `merge` has no block of {dim} at hand")
+        if isinstance(op, QuantityOp) and op.dim_name == dim and op.kind.data in _OF_CURRENT_BLOCK:
+            raise VerifyException(f"kernel.for: `merge` has no current block of {dim}")
 
 
-_AT_HAND = (Quantity.Index, Quantity.Width)
+_OF_CURRENT_BLOCK = (Quantity.Index, Quantity.Width)
 
 
 def _named(tile: SSAValue) -> str:
@@ -63,7 +63,7 @@ def _named(tile: SSAValue) -> str:
 
 
 def _passed_on(body: Block) -> list[SSAValue]:
-    """The tiles that an iteration leaves to the next one, or to what stands outside of the loop."""
+    """The tiles that an iteration leaves to the next one, or to operations outside of the loop."""
     inside = {op for op in body.walk() if not isinstance(op, YieldOp)}
     written = {tile for op in inside for tile in tiles_written(op) if isinstance(tile.type, TileType)}
     found: dict[SSAValue, None] = {}
@@ -76,7 +76,7 @@ def _passed_on(body: Block) -> list[SSAValue]:
 
 
 def _verify_stores(loop: Operation, dim: str, body: Block) -> None:
-    """Each iteration writes places of its own, unless nobody else sees what it writes."""
+    """Raise VerifyException where two iterations write one place that other operations can see."""
     inside = set(body.walk())
     for op in inside:
         for cursor in tiles_written(op):
@@ -104,6 +104,6 @@ def _accesses(array: SSAValue) -> Iterator[tuple[Operation, CursorOp]]:
 
 
 def moves_with(cursor: CursorOp, dim: str) -> bool:
-    """Whether a cursor is at another place in every iteration over a dim."""
+    """True if a cursor is at another place in every iteration over a dim."""
     pinned = (*cursor.first_dims, *cursor.here_dims)
     return any(dim in axis for axis in cursor.axis_dims) and dim not in pinned

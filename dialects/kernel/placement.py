@@ -1,7 +1,8 @@
-"""Where the tiles of a kernel live on a GPU, and which threads compute what: attributes of operations.
+"""Attributes of operations that place the tiles of a kernel in a GPU's memories, and work on its threads.
 
-`kernel-place-cuda` writes them, and the emitter of CUDA reads them. Operations declare those that they may
-have; their types and sizes are constraints here, and what they say about each other the `verify_` functions.
+`kernel-place-cuda` writes them, and the emitter of CUDA reads them. Each operation declares the attributes
+that it may have. Constraints in this module check the type and the size of one attribute; the `verify_`
+functions check attributes against each other.
 """
 
 from __future__ import annotations
@@ -24,24 +25,26 @@ from .effects import KernelOp, writers
 from .types import Space, TileType
 
 THREADS_ATTRIBUTE = "threads"
-"""Of `kernel.parallel`: how many threads of a block do an iteration together."""
+"""Of `kernel.parallel`: number of threads of a block, which do an iteration together."""
 WARPS_ATTRIBUTE = "warps"
-"""Of `kernel.parallel`: how many warps share out the rows of tiles in registers; or, of warps in a grid, how
-many share out the rows, and how many the columns.
+"""Of `kernel.parallel`: number of warps among which the rows of tiles in registers are divided; for a grid of
+warps, the numbers of warps along the rows and along the columns.
 """
 GROUP_ATTRIBUTE = "group"
-"""Of `kernel.parallel`: how many threads hold a row of its tiles together."""
+"""Of `kernel.parallel`: number of threads that hold a row of its tiles together."""
 OFFSET_ATTRIBUTE = "offset"
-"""The byte of shared memory where it begins: of `kernel.tile`, the tile; of `kernel.store`, the tile that a
-block in registers goes through; of `kernel.sweep`, the numbers by which warps exchange what they reduce.
+"""First byte in shared memory. Of `kernel.tile`: of the tile. Of `kernel.store`: of the memory through which
+a block in registers goes to the array. Of `kernel.sweep`: of the memory through which warps combine their
+partial reductions.
 """
 STAGES_ATTRIBUTE = "stages"
-"""Of `kernel.for`: how many iterations' blocks are in shared memory or in flight. Of `kernel.tile`: how many
-blocks it has room for.
+"""Of `kernel.for`: number of iterations whose blocks are in shared memory or in flight. Of `kernel.tile`:
+number of blocks it has room for.
 """
 SWIZZLED_ATTRIBUTE = "swizzled"
-"""Of `kernel.tile` in shared memory: 16-byte pieces of its rows lie in another order in each row, so that
-fragments are read without bank conflicts. Rows are a power of two long, and what is missing is zero.
+"""Of `kernel.tile` in shared memory: the 16-byte pieces of each row are permuted, differently from row to
+row, so that fragments are read without bank conflicts. The length of a row is a power of two; elements beyond
+the block are zero.
 """
 ASYNC_ATTRIBUTE = "async"
 """Of `kernel.load`: the block is fetched asynchronously, ahead of the iteration that it is for."""
@@ -53,9 +56,9 @@ MOST_THREADS = 1024
 FEWEST_STAGES = 2
 """Of a loop that fetches ahead: one block is computed with while the next one is fetched."""
 ACCESS_ALIGNMENT = 16
-"""Bytes: the widest access to shared memory, which every place there is aligned to."""
+"""Bytes: the widest access to shared memory; every offset there is a multiple of it."""
 SWIZZLE_ALIGNMENT = 128
-"""Bytes that a swizzle permutes among themselves, which swizzled tiles are aligned to."""
+"""Bytes within which a swizzle permutes; the offset of a swizzled tile is a multiple of it."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class WarpsConstraint(AttrConstraint[IntegerAttr[IntegerType] | ArrayAttr[Intege
 
 @dataclass(frozen=True)
 class FlagConstraint(AttrConstraint[UnitAttr]):
-    """An attribute that is there or not, and has no value."""
+    """A unit attribute, which is present or absent and has no value."""
 
     name: str
 
@@ -151,8 +154,9 @@ def integer(op: Operation, name: str) -> int | None:
 
 
 def warp_grid(parallel: Operation) -> tuple[int, int] | None:
-    """How many warps share out the rows of tiles in registers, and how many the columns; None without such
-    tiles.
+    """Numbers of warps among which the rows and the columns of tiles in registers are divided.
+
+    None for a loop without such tiles.
     """
     value = parallel.attributes.get(WARPS_ATTRIBUTE)
     if isinstance(value, IntegerAttr):
@@ -163,7 +167,7 @@ def warp_grid(parallel: Operation) -> tuple[int, int] | None:
 
 
 def warps_attr(rows: int, columns: int) -> IntegerAttr[IntegerType] | ArrayAttr[IntegerAttr[IntegerType]]:
-    """The attribute of so many warps: a number where none shares out columns."""
+    """The attribute for numbers of warps along rows and columns: one number if only rows are divided."""
     numbers = [IntegerAttr(each, i64) for each in (rows, columns)]
     return numbers[0] if columns == 1 else ArrayAttr(numbers)
 
@@ -177,7 +181,7 @@ def verify_names(op: KernelOp) -> None:
 
 
 def verify_parallel(op: Operation) -> None:
-    """Raise VerifyException unless the threads of a parallel loop are those of its warps or groups."""
+    """Raise VerifyException unless the threads of a parallel loop match its warps or groups."""
     threads, group, warps = integer(op, THREADS_ATTRIBUTE), integer(op, GROUP_ATTRIBUTE), warp_grid(op)
     if threads is None:
         if group is not None or warps is not None:
@@ -203,7 +207,7 @@ def verify_loop(op: Operation, parallel: Operation | None) -> None:
 
 
 def verify_tile(op: Operation, tile: SSAValue) -> None:
-    """Raise VerifyException unless a tile is such that it can lie where its attributes say."""
+    """Raise VerifyException unless a tile can be placed where its attributes say."""
     type = tile_type(tile)
     for word in (OFFSET_ATTRIBUTE, STAGES_ATTRIBUTE, SWIZZLED_ATTRIBUTE):
         if word in op.attributes and type.space.data is not Space.Shared:
@@ -230,16 +234,16 @@ def _verify_swizzled(op: Operation, type: TileType) -> None:
 
 
 def verify_load(op: Operation, tile: SSAValue) -> None:
-    """Raise VerifyException unless an asynchronous load fills shared memory, as many iterations ahead as its
-    loop.
+    """Raise VerifyException unless an asynchronous load fills shared memory and its tile has as many stages
+    as its loop.
     """
     if ASYNC_ATTRIBUTE not in op.attributes:
         return
     type = tile_type(tile)
     if type.space.data is not Space.Shared:
         raise VerifyException(f"{op.name}: `async` needs a tile in shared memory, got {type}")
-    room, loop = tile.owner, op.parent_op()
-    stages = integer(room, STAGES_ATTRIBUTE) if isinstance(room, Operation) else None
+    tile_op, loop = tile.owner, op.parent_op()
+    stages = integer(tile_op, STAGES_ATTRIBUTE) if isinstance(tile_op, Operation) else None
     if stages is None or loop is None:
         return
     ahead = integer(loop, STAGES_ATTRIBUTE)
@@ -251,7 +255,7 @@ def verify_load(op: Operation, tile: SSAValue) -> None:
 
 
 def verify_store(op: Operation, tile: SSAValue) -> None:
-    """Raise VerifyException if anything but a block in registers is stored by way of shared memory."""
+    """Raise VerifyException if a store through shared memory stores anything but a block in registers."""
     type = tile_type(tile)
     if OFFSET_ATTRIBUTE in op.attributes and (type.space.data is not Space.Register or len(type.dims) != 2):
         raise VerifyException(f"{op.name}: `offset` needs a block in registers, got {type}")

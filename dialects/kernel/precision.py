@@ -13,9 +13,9 @@ from .types import CursorType, TileType
 
 
 def computes_in_double(element_types: Iterable[Attribute]) -> bool:
-    """True if a kernel of such items computes in f64: for f64, and for integers that f32 would round.
+    """True if a kernel with such items computes in f64: for f64, and for integers that f32 would round.
 
-    Else it computes in f32, of which 16-bit floats are a part.
+    Otherwise it computes in f32, which holds every 16-bit float.
     """
     return any(type in (f64, i32) for type in element_types)
 

@@ -1,4 +1,4 @@
-"""How much room the tiles and buffers of a kernel take, where extents are known."""
+"""Sizes of the tiles and buffers of a kernel, where extents are known."""
 
 from __future__ import annotations
 

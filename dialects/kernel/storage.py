@@ -1,4 +1,4 @@
-"""Where a kernel keeps things: windows on arrays, tiles, and arrays of its own."""
+"""Storage of a kernel: cursors on the arrays it is given, tiles, and arrays of its own."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .types import ArrayType, CursorType, PackedAttr, TileType
 
 @irdl_op_definition
 class CursorOp(NoTileEffects):
-    """The block at hand of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M
+    """The current block of an array: `%q = kernel.cursor %Q [H, M, K] : !kernel.array<…> -> !kernel.cursor<M
     x K x f32>`.
 
-    `axes` has the dims of each axis of the array, as in `block.partition`. Along the dims of the cursor it is
-    a block wide; a dim that the cursor has no axis over picks one index, the number of the iteration. With
-    `first [N]` it stays at the first block of N, wherever the loop over N is. With `here [M]` the array holds
-    one block of M only, the one at hand.
+    `axes` has the dims of each axis of the array, as in `block.partition`. Along its own dims the cursor is
+    one block wide. A dim of `axes` that the cursor does not have selects one index: the number of the
+    iteration. With `first [N]` the cursor stays at the first block of N in all iterations over N. With `here
+    [M]` the array holds only one block of M, the current one.
     """
 
     name = "kernel.cursor"
@@ -100,7 +100,7 @@ class CursorOp(NoTileEffects):
             self._verify_packed(array.packed, cursor)
 
     def _verify_packed(self, layout: PackedAttr, cursor: CursorType) -> None:
-        """Require that a packed matrix is looked at block by block, in the blocks that it is packed in."""
+        """Require that a packed matrix is read in the blocks in which it is packed."""
         if self.axis_dims != [[dim] for dim in cursor.dims] or self.first_dims or self.here_dims:
             raise VerifyException("kernel.cursor: a packed array is read along its own axes, block by block")
         dims = require_declared(self, cursor.dims)
@@ -152,7 +152,7 @@ class CursorOp(NoTileEffects):
 
 
 def packed_layout(value: SSAValue) -> PackedAttr | None:
-    """The layout of the array that an operand is a block of, if it is packed."""
+    """The layout of the array that an operand is a block of; None if it is not packed."""
     return value.owner.packed if isinstance(value.owner, CursorOp) else None
 
 
@@ -211,10 +211,10 @@ class BufferOp(NoTileEffects):
     """An array of its own for each iteration around it: `%h = kernel.buffer [M, K] here [M] :
     !kernel.array<?x?xf32>`.
 
-    Its axes are as long as the dims' extents (or numbers of blocks, for `blocks`), but a block long where
-    `here` says so. The extents in its type are `?`.
+    Its axes are as long as the extents of the dims (or their numbers of blocks, for `blocks`); along a dim of
+    `here` it is one block long. The extents in its type are `?`.
 
-    `local 65536` allots it so many bytes of local memory: where it is larger, it lies in global memory.
+    `local 65536` allots it that many bytes of local memory. A larger buffer lies in global memory.
     """
 
     name = "kernel.buffer"
@@ -256,7 +256,7 @@ class BufferOp(NoTileEffects):
 
     @property
     def local_bytes(self) -> int | None:
-        """How much local memory it may take; None where there is no limit."""
+        """Bytes of local memory that it may take; None where there is no limit."""
         return None if self.local is None else self.local.value.data
 
     def verify_(self) -> None:

@@ -43,14 +43,14 @@ class FuncOp(NoTileEffects):
     """One kernel: `kernel.func @f(%q : !kernel.array<…>) outs(%o : !kernel.array<…>) attributes {block.dims =
     {…}} { … }`.
 
-    Arrays that it reads, then arrays that it writes; none of those may overlap another. Dims are those of the
-    `block` dialect.
+    The arguments are the arrays that it reads, then the arrays that it writes; an array that is written
+    overlaps no other. Dims are those of the `block` dialect.
     """
 
     name = "kernel.func"
     sym_name: StringAttr = prop_def(SymbolNameConstraint())
     outputs: IntegerAttr = prop_def(IntegerAttr)
-    """How many of the last arguments the kernel writes."""
+    """Number of outputs: the kernel writes so many of its last arguments."""
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
 
@@ -122,7 +122,7 @@ class FuncOp(NoTileEffects):
 
     @property
     def packs(self) -> bool:
-        """Whether it does nothing but give matrices the layout that another kernel reads them in."""
+        """True if it only copies matrices into the packed layout in which another kernel reads them."""
         arguments = self.body.block.args
         results = arguments[len(arguments) - self.output_count :]
         return bool(results) and all(
@@ -131,7 +131,7 @@ class FuncOp(NoTileEffects):
 
 
 def is_input(array: SSAValue) -> bool:
-    """Whether an array is an argument that its kernel does not write."""
+    """True if an array is an argument that its kernel does not write."""
     kernel = array.owner.parent_op() if isinstance(array.owner, Block) else None
     if not isinstance(kernel, FuncOp):
         return False
@@ -140,14 +140,14 @@ def is_input(array: SSAValue) -> bool:
 
 
 def is_output(array: SSAValue) -> bool:
-    """Whether an array is an argument that its kernel writes."""
+    """True if an array is an argument that its kernel writes."""
     return (
         isinstance(array.owner, Block) and isinstance(array.owner.parent_op(), FuncOp) and not is_input(array)
     )
 
 
 class Loop(NoTileEffects):
-    """What the loops have in common: a body for the blocks of some dims."""
+    """Base of the loops: a body that runs for the blocks of some dims."""
 
     body = region_def("single_block")
 
@@ -263,8 +263,8 @@ class LaunchOp(NoTileEffects):
     """Runs a kernel on whole arrays, in the function that stands for the program: `%o = kernel.launch @f(%q,
     %k) [[M, L]] : (tensor<…>, tensor<…>) -> (tensor<…>)`.
 
-    The results are new tensors, whose axes have the dims (of the kernel) that are given for each. With
-    `once`, the operands are the same in every call, and so the results.
+    The results are new tensors. The brackets give the dims (of the kernel) of each result's axes. With
+    `once`, operands and results are the same in every call.
     """
 
     name = "kernel.launch"
@@ -294,7 +294,7 @@ class LaunchOp(NoTileEffects):
         return self.kernel.root_reference.data
 
     def called(self) -> FuncOp | None:
-        """The kernel, if its module has it."""
+        """The kernel; None if the module does not have it."""
         scope = self.parent_op()
         while scope is not None:
             for region in scope.regions:

@@ -1,4 +1,4 @@
-"""Sums that a loop begins: the first term may be written where the others are added."""
+"""Sums in loops whose first term may overwrite the accumulator, so that it need not be filled with zeros."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from .moves import FillOp
 
 
 def filled_contraction(fill: FillOp) -> ContractOp | None:
-    """The contraction in a loop that a tile is filled with 0 for: all that the loop does with the tile.
+    """The only contraction into a tile that is filled with 0 before a loop, if the loop does nothing else
+    with the tile.
 
-    In the first iteration it may as well overwrite the tile. None where it is not as simple as that.
+    Its first iteration may then overwrite the tile instead of adding to it. None in all other cases.
     """
     if fill.number != 0:
         return None
@@ -31,7 +32,9 @@ def filled_contraction(fill: FillOp) -> ContractOp | None:
 
 
 def loop_from_zero(op: ContractOp) -> ForOp | None:
-    """The loop around a contraction that adds to a tile, if `filled_contraction` finds the two."""
+    """The loop around a contraction whose accumulator need not be filled first, by `filled_contraction`; else
+    None.
+    """
     loop = op.parent_op()
     if not op.accumulates or not isinstance(loop, ForOp):
         return None

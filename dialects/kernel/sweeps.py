@@ -51,7 +51,7 @@ from .types import Space, TileType
 
 
 class Output(StrEnum):
-    """What a sweep does with a value: writes each, or reduces each row."""
+    """Use that a sweep makes of a value: it writes each element, or reduces each row."""
 
     Each = auto()
     Sum = auto()
@@ -133,7 +133,7 @@ class SweepOp(KernelOp):
 
     @property
     def rows_in_lanes(self) -> bool:
-        """Whether the blocks among its tiles have their rows in lanes."""
+        """True if the blocks among its tiles have their rows in lanes."""
         return any(
             value.type.rows_in_lanes
             for value in self.operands
@@ -238,14 +238,14 @@ class SweepOp(KernelOp):
 
 
 class Quantity(StrEnum):
-    """What a kernel can ask about a dim."""
+    """Number that a kernel can ask of a dim."""
 
     Index = auto()
     """The index of the element along the dim, counted from the start of the array."""
     Extent = auto()
     """The extent in elements."""
     Width = auto()
-    """How many elements the block at hand has."""
+    """The number of elements of the current block."""
     Blocks = auto()
     """The number of blocks."""
 

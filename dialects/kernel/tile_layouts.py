@@ -1,4 +1,4 @@
-"""How tiles lie in the registers and the shared memory of a GPU: extents, padding and bytes."""
+"""Layouts of tiles in the registers and the shared memory of a GPU: extents, padding and bytes."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ from .sweeps import Output, SweepOp
 from .types import TileType
 
 FRAGMENT = 16
-"""Rows, columns and depth of an mma instruction, or multiples of them."""
+"""Rows, columns and depth of a fragment: of an mma instruction, or multiples of them."""
 BANK = 4
-"""Bytes of a word, which a bank of shared memory gives at a time."""
+"""Bytes of a word: a bank of shared memory delivers one word at a time."""
 
 
 def length_of(dims: dict[str, DimAttr], name: str) -> int | None:
-    """The elements of a block, where they are known."""
+    """The number of elements of a block of a dim; None if it is not known."""
     return block_length(dims[name], dims[name].static_extent)
 
 
 def padded(length: int) -> int:
-    """The extent of a fragmented or swizzled tile along an axis of so many elements: a power of two."""
+    """The extent of a fragmented or swizzled tile along an axis with the given number of elements: a power of
+    two.
+    """
     return max(FRAGMENT, 1 << (length - 1).bit_length())
 
 
 def tile_shape(type: TileType) -> tuple[str | None, str | None]:
-    """The dims of the rows of lanes of a tile, and of the lanes."""
+    """The dims of a tile's rows of lanes, and of its lanes."""
     return type.outer_dim, type.lane_dim
 
 
 def lane_padding(lanes: int, width: int) -> int:
-    """The distance of rows of `lanes` elements of `width` bytes: an odd number of words, so that a warp that
-    goes down a column meets every bank.
+    """The distance between rows of `lanes` elements of `width` bytes: an odd number of words, so that a warp
+    that reads down a column meets every bank.
     """
     if width == 1:
         return lanes
@@ -74,7 +76,7 @@ def stage_bytes(tile: SSAValue, dims: dict[str, DimAttr]) -> int:
 
 
 def fragment_rows(length: int, warps: int) -> int:
-    """The rows of tiles in registers along a dim whose blocks are that long: 16 or more for each warp."""
+    """The rows of tiles in registers along a dim with blocks of that length: at least 16 for each warp."""
     return max(padded(length), FRAGMENT * warps)
 
 
@@ -84,8 +86,8 @@ def is_right_operand(tile: SSAValue) -> bool:
 
 
 def swizzled_shape(tile: SSAValue, dims: dict[str, DimAttr], warps: int) -> tuple[int, int]:
-    """The extents of a swizzled tile: of its rows of lanes, and of the lanes. What warps read or write their
-    own rows of has as many as all warps together.
+    """The extents of a swizzled tile: its rows of lanes, and its lanes. A tile whose rows are divided among
+    warps has at least as many rows as all the warps together.
     """
     type = tile_type(tile)
     rows, columns = (length_of(dims, name) or 0 for name in type.dims)

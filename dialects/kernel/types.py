@@ -30,7 +30,7 @@ from ..scalar import is_element_type
 
 
 class Space(StrEnum):
-    """Where a tile lives: `scratch` (a core's caches), `shared` (a thread block's memory) or `register`."""
+    """Memory of a tile: `scratch` (a core's caches), `shared` (a thread block's memory) or `register`."""
 
     Scratch = auto()
     Shared = auto()
@@ -38,7 +38,7 @@ class Space(StrEnum):
 
 
 class Lanes(StrEnum):
-    """Which axis of a tile is contiguous, and so runs along the lanes of vectors."""
+    """Axis of a tile that is contiguous, and so runs along the lanes of vectors."""
 
     Rows = auto()
     Cols = auto()
@@ -65,13 +65,13 @@ def _check_element_type(what: str, element_type: Attribute) -> None:
 class PackedAttr(ParametrizedAttribute):
     """The layout of a matrix [R, K] that contractions read block by block: `#kernel.packed<[256, 128] by 6>`.
 
-    Blocks of 256 x 128 elements follow each other in row-major order. In a block the rows go in groups of 6;
-    each group is contiguous, k after k: element (r, k) of a block is at ((r / 6) * 128 + k) * 6 + r % 6. What
-    is missing at the ends of R, K and the last group is zero.
+    Blocks of 256 x 128 elements follow each other in row-major order. The rows of a block are in groups of 6;
+    each group is contiguous, k after k: element (r, k) of a block is at ((r / 6) * 128 + k) * 6 + r % 6. The
+    padding at the ends of R, of K and of the last group is zero.
 
-    `by 6 x 2` puts 2 elements of a row side by side, as instructions that sum products of pairs take them:
-    with a depth d of 2 and D = 128 / d, rounded up, element (r, k) is at
-    (((r / 6) * D + k / d) * 6 + r % 6) * d + k % d.
+    `by 6 x 2` puts 2 elements of a row side by side, as instructions need them that sum products of pairs:
+    with a depth d of 2 and D = 128 / d, rounded up, element (r, k) is at (((r / 6) * D + k / d) * 6 + r % 6)
+    * d + k % d.
     """
 
     name = "kernel.packed"
@@ -94,17 +94,17 @@ class PackedAttr(ParametrizedAttribute):
 
     @property
     def elements_of_group(self) -> int:
-        """How many elements a group of rows of a block takes."""
+        """Number of elements that a group of rows of a block takes."""
         depth = self.depth.data
         return self.group.data * -(-self.columns.data // depth) * depth
 
     @property
     def elements_of_block(self) -> int:
-        """How many elements a block takes."""
+        """Number of elements that a block takes."""
         return -(-self.rows.data // self.group.data) * self.elements_of_group
 
     def elements(self, shape: Sequence[int]) -> int:
-        """How many elements a matrix of that shape takes."""
+        """Number of elements that a matrix of that shape takes."""
         rows, columns = (-(-extent // size) for extent, size in zip(shape, self.block, strict=True))
         return rows * columns * self.elements_of_block
 
@@ -163,7 +163,7 @@ class ArrayType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def packed(self) -> PackedAttr | None:
-        """The layout, if the array is no plain one."""
+        """The packed layout; None for a plain array."""
         return self.layout if isinstance(self.layout, PackedAttr) else None
 
     @property
@@ -227,9 +227,9 @@ def _check_dims(what: str, dims: Sequence[str]) -> None:
 
 
 class _Item(ParametrizedAttribute, TypeAttribute):
-    """What tiles and cursors share: the dims of at most two axes, and an element type.
+    """Base of tiles and cursors: the dims of at most two axes, and an element type.
 
-    Each class declares its parameters itself: equality looks at those alone.
+    Each class declares its parameters itself, because equality compares those alone.
     """
 
     axes: ArrayAttr[StringAttr]
@@ -252,9 +252,9 @@ class _Item(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class CursorType(_Item):
-    """The block at hand of an array: `!kernel.cursor<M x K x f32>`.
+    """The current block of an array: `!kernel.cursor<M x K x f32>`.
 
-    It moves with the loops over its dims, and is cut off at the array's end.
+    It moves with the loops over its dims. The last block ends where the array does.
     """
 
     name = "kernel.cursor"
@@ -282,7 +282,7 @@ class CursorType(_Item):
 class TileType(_Item):
     """A block, vector or scalar in a memory space: `!kernel.tile<M x N x f32, scratch, lanes = rows>`.
 
-    It is as large as a block of its dims; near the end of a dim only the first elements mean anything.
+    It has the size of a full block of its dims; for a shorter last block only the first elements are defined.
     `lanes` says which axis of a block is contiguous.
     """
 

@@ -55,7 +55,7 @@ def lower_function(function: FuncOp) -> None:
 
 
 def _lowered(function: FuncOp, analysis: Analysis) -> Block:
-    """The new body."""
+    """Return the new body."""
     old = function.body.block
     plan = make_plan(
         analysis, [value for op in old.ops if op in analysis.opaque for value in _outer_values(op)]
@@ -74,7 +74,9 @@ def _lowered(function: FuncOp, analysis: Analysis) -> Block:
 
 
 def _extents_known(body: Block, analysis: Analysis) -> bool:
-    """True if each dim of unknown extent is cut from some array before a map iterates over it."""
+    """True if each dim of unknown extent occurs in some array that is cut before a map iterates over
+    the dim.
+    """
     known = {
         dim
         for op in body.ops
@@ -109,7 +111,7 @@ def _outer_values(op: Operation) -> list[SSAValue]:
 
 
 def _keep(op: Operation, emitter: Emitter) -> None:
-    """Carry an opaque operation over, with arrays for operands."""
+    """Copy an opaque operation to the new body, with arrays as operands."""
     copy = op.clone({value: emitter.array(value) for value in _outer_values(op)})
     emitter.body.add_op(copy)
     for before, after in zip(op.results, copy.results, strict=True):

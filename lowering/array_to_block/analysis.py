@@ -1,10 +1,10 @@
-"""Dims of a function: the iteration space of every array operation, and the axes of every array, as
-axis classes.
+"""Dims of a function: the iteration space of every array operation, and the axes of every array, as axis
+classes.
 
-Array operations fall into four groups. *Computations* (matmul, element-wise, reduce) become nests of maps.
+There are four groups of array operations. *Computations* (matmul, element-wise, reduce) become nests of maps.
 *Views* (transpose, reshape, broadcast) only rename axes. *Generators* (iota, splat constants) have no
-operands and are computed where they are used. Anything else is *opaque*: it stays an operation on arrays, and
-its results are sources like the function's arguments.
+operands and are computed where they are used. Every other operation is *opaque*: it stays an operation on
+arrays, and its results are sources like the function's arguments.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class Analysis:
         return self.names.leaf(dim).role is Role.Batch
 
     def nest_order(self, dims: Sequence[str]) -> tuple[str, ...]:
-        """Dims in the global order of nests: first those that nothing reduces (rows outside heads)."""
+        """Dims in the global order of nests: dims that no operation reduces come first (rows outside
+        heads).
+        """
         return tuple(sorted(set(dims), key=self._rank))
 
     def _rank(self, dim: str) -> tuple[bool, bool, int]:
@@ -89,7 +91,7 @@ def is_splat_constant(op: Operation) -> bool:
 
 
 def _broadcast_axes(operand: Sequence[int], result: Sequence[int], nodes: Sequence[Axis]) -> list[Axis]:
-    """The iteration axes of an operand that is broadcast, numpy's way, to `result` with axes `nodes`."""
+    """The iteration axes of an operand that is broadcast to `result`, by numpy's rules, with axes `nodes`."""
     skipped = len(result) - len(operand)
     return [
         [] if extent == 1 and result[skipped + axis] != 1 else nodes[skipped + axis]
@@ -217,7 +219,7 @@ class _Builder:
         self.computation(op, Space(limited=True), parallel, reduced, [nodes])
 
     def reshaped(self, op: array.ReshapeOp) -> list[Axis] | None:
-        """The axes of a reshape's result, or None where they are not made of the operand's."""
+        """The axes of a reshape's result, or None if they cannot be made of the operand's."""
         source, shape, result = self.analysis.axes[op.input], shape_of(op.input), shape_of(op.result)
         axes: list[Axis] = [[] for _ in result]
         for inputs, outputs in op.groups:
@@ -254,18 +256,18 @@ class _Builder:
         return value.owner in self.analysis.generators
 
     def is_source(self, value: SSAValue) -> bool:
-        """True if a value is a view of an array of its own, not of the result of a nest."""
+        """True if a value is a view of an array that exists, not of the result of a nest."""
         while value.owner in self.analysis.views:
             assert isinstance(value.owner, Operation)
             value = value.owner.operands[0]
         return isinstance(value.owner, Block) or value.owner not in self.analysis.iterations
 
     def unify_uses(self, block: Block) -> None:
-        """Make each use of an array follow the array's own dims wherever that is possible.
+        """Give each use of an array the array's own dims wherever that is possible.
 
-        From the last use to the first: where two uses cannot both follow, the one nearer to the arguments
-        gives way and is computed again along its own dims, or viewed again. Arguments come last, for another
-        view of them costs nothing.
+        This goes from the last use to the first. If two uses cannot both have them, the one nearer to the
+        arguments does not: the array is computed again along its own dims, or viewed again. Arguments come
+        last, because another view of them costs nothing.
         """
         uses = [
             (value, axes)
@@ -284,7 +286,7 @@ class _Builder:
                         self.classes.attempt(lambda own=own, like=like: self.classes.unify(own, like))
 
     def settle_roles(self, block: Block) -> None:
-        """Axes without a role are blocked where an item has room for them, the last ones first."""
+        """Make axes without a role blocked if an item has room for them, the last ones first."""
         for op in reversed(block.ops):
             iteration = self.analysis.iterations.get(op)
             if iteration is None:

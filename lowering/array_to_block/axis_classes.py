@@ -1,9 +1,9 @@
-"""Axes of arrays that are one dim: a union-find over axes that may be refused, with products and roles.
+"""Classes of axes that are one dim: a union-find over axes that may refuse a union, with products and roles.
 
-An axis of an array is a sequence of *nodes* (several where a reshape merged axes, none for an axis of extent
-1 that nothing iterates over). A node may be cut into factors by a reshape; a node without factors is a
-*leaf*, and a class of unified leaves becomes a dim. A union is refused, and undone, where it would make two
-iteration axes of one operation the same dim, a batch dim a blocked one, or give an item a third axis.
+An axis of an array is a sequence of *nodes* (several if a reshape merged axes, none for an axis of extent 1
+that no loop iterates over). A reshape may cut a node into factors. A node without factors is a *leaf*, and a
+class of unified leaves becomes a dim. A union is refused, and undone, if it would make two iteration axes of
+one operation the same dim, a batch dim a blocked one, or give an item a third axis.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import Enum
 
 
 class Role(Enum):
-    """Role of a dim: items have an axis over it, or it is only iterated over."""
+    """Role of a dim: items have an axis over it, or loops only iterate over it."""
 
     Block = "block"
     Batch = "batch"
@@ -28,8 +28,8 @@ class Refused(Exception):
 class Space:
     """The iteration axes of one operation.
 
-    `limited` holds where each item that the operation handles has all blocked axes of the space, so that
-    there may be two at most.
+    `limited` is true if each item of the operation has all blocked axes of the space, so that at most two are
+    allowed.
     """
 
     limited: bool
@@ -76,7 +76,7 @@ class AxisClasses:
     # Writing; each change leaves its inverse on the trail
 
     def attempt(self, change: Callable[[], None]) -> bool:
-        """Make a change, or undo what it did and return False where it is refused."""
+        """Make a change; undo it and return False if it is refused."""
         self._trail.clear()
         try:
             change()
@@ -87,7 +87,7 @@ class AxisClasses:
         return True
 
     def join_space(self, node: Node, space: Space) -> None:
-        """Make a node an iteration axis of an operation, apart from all its other axes."""
+        """Make a node an iteration axis of an operation, distinct from all its other axes."""
         space.nodes.append(node)
         for leaf in self.leaves([node]):
             leaf.spaces = leaf.spaces | {space}
@@ -99,14 +99,14 @@ class AxisClasses:
             self._set_role(leaf, role if leaf is leaves[-1] else Role.Batch)
 
     def unify(self, left: Sequence[Node], right: Sequence[Node]) -> None:
-        """Make two axes the same dims. Raises Refused where they cannot be."""
+        """Make two axes the same dims. Raises Refused if that is impossible."""
         for a, b in self.align(left, right):
             self._union(a, b)
 
     def align(self, left: Sequence[Node], right: Sequence[Node]) -> list[tuple[Node, Node]]:
-        """Pair up the leaves of two axes of one extent, splitting leaves where the other side is cut finer.
+        """Pair up the leaves of two axes of one extent, and split leaves if the other axis is cut finer.
 
-        Raises Refused where the cuts do not divide each other.
+        Raises Refused if the cuts do not divide each other.
         """
         a, b = self.leaves(left), self.leaves(right)
         if len(a) != len(b) and 1 in (len(a), len(b)):
@@ -140,7 +140,7 @@ class AxisClasses:
         return factors
 
     def cut(self, leaf: Node, factors: list[Node]) -> None:
-        """Make a leaf the product of `factors`, which are leaves of no class yet."""
+        """Make a leaf the product of `factors`, which are leaves that belong to no class yet."""
         self._set(leaf, "factors", factors)
         for factor in factors:
             self._set(factor, "spaces", leaf.spaces)

@@ -1,8 +1,8 @@
 """Element-wise regions as operators on items.
 
-Each scalar operation becomes the structural operator that means the same on items, where there is one (a
-product with a statistic of the rows is a `row_scale`), and a `block.elementwise` of its own otherwise. What
-depends on no item (constants, indices) is computed inside the regions that use it.
+Each scalar operation becomes the equivalent structural operator on items, if there is one (a product with a
+statistic of the rows is a `row_scale`), and a `block.elementwise` of its own otherwise. Scalars that depend
+on no item (constants, indices) are computed inside the regions that use them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...dialects.scalar import is_float
 class Scalar:
     """A scalar that depends on no item: `write` writes its computation into a region.
 
-    `dims` are those along which it differs, as an index does.
+    `dims` are those along which its value changes, as for an index.
     """
 
     write: Callable[[RegionWriter], SSAValue]
@@ -32,7 +32,7 @@ class Scalar:
 
 
 Value = SSAValue | Scalar
-"""Value of a scalar of an array region: an item, or a scalar that is computed where it is needed."""
+"""The value of a scalar of an array region: an item, or a scalar that is computed where it is used."""
 
 
 class RegionWriter:
@@ -83,9 +83,10 @@ class ItemWriter:
         dims: tuple[str, ...] | None = None,
         hint: str | None = None,
     ) -> SSAValue:
-        """A `block.elementwise` over the items among `operands`, with axes `dims` or else all of theirs.
+        """Write a `block.elementwise` over the items among `operands`, with axes `dims` or else all of
+        theirs.
 
-        Scalars among them count with the dims along which they differ.
+        Scalars among the operands count with the dims along which they change.
         """
         items: list[SSAValue] = []
         for value in operands:
@@ -108,7 +109,7 @@ class ItemWriter:
     def materialize(
         self, value: Value, element_type: Attribute, dims: tuple[str, ...], hint: str | None = None
     ) -> SSAValue:
-        """An item with exactly the axes `dims`; what has fewer is broadcast."""
+        """Return an item with exactly the axes `dims`; an item with fewer axes is broadcast."""
         if isinstance(value, SSAValue) and dims_of(value) == dims:
             return value
         return self.elementwise([value], element_type, lambda _, arguments: arguments[0], dims, hint)
@@ -139,7 +140,9 @@ class ItemWriter:
 
 
 def _arrange(a: SSAValue, b: SSAValue) -> str | None:
-    """Combination of two: `same` axes, a block and a vector by its `row`s or `col`umns, `outer`, or None."""
+    """Relation of two operands: `same` axes, a block and a vector by its `row`s or `col`umns, `outer`, or
+    None.
+    """
     dims_a, dims_b = dims_of(a), dims_of(b)
     if dims_a == dims_b:
         return "same"
@@ -151,7 +154,7 @@ def _arrange(a: SSAValue, b: SSAValue) -> str | None:
 
 
 def _combine(writer: ItemWriter, op: Operation, a: SSAValue, b: SSAValue) -> SSAValue | None:
-    """A structural operator for `op` on two items, or None where there is none."""
+    """Write a structural operator for `op` on two items; None if there is none."""
     swapped = len(dims_of(a)) < len(dims_of(b))
     arrangement = _arrange(b, a) if swapped else _arrange(a, b)
     match op, arrangement:
@@ -196,7 +199,7 @@ def _scalar(op: Operation, operands: Sequence[Scalar]) -> Scalar:
 
 
 def _wants_index(body: Block, items: set[SSAValue]) -> bool:
-    """True if an index is computed from an item, which has no element type to be an item of its own."""
+    """True if an index is computed from an item; an index has no element type and can be no item."""
     dependent = set(items)
     for op in body.ops:
         if dependent.isdisjoint(op.operands):
@@ -208,7 +211,7 @@ def _wants_index(body: Block, items: set[SSAValue]) -> bool:
 
 
 def translate_region(body: Block, inputs: Sequence[Value], yielded: SSAValue, writer: ItemWriter) -> Value:
-    """Write what the region `body` of an element-wise array operation computes for `yielded`.
+    """Write the computation of `yielded` in the region `body` of an element-wise array operation.
 
     `inputs` are the items (or scalars) of its arguments.
     """

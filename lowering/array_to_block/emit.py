@@ -1,4 +1,6 @@
-"""Writes the nests of a plan: maps over parallel dims, maps and reductions over reduced ones, and items."""
+"""Writer of the nests of a plan: maps over parallel dims, maps and reductions over reduced ones, and
+items.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ _REDUCTIONS = {
 
 
 Source = SSAValue | Generated
-"""Source of a nest: a list or an item of it, or something that needs no array."""
+"""Source of an operand: a list or an item of it, or a scalar that needs no array."""
 
 
 def list_name(hint: str | None) -> str | None:
@@ -32,7 +34,9 @@ def list_name(hint: str | None) -> str | None:
 
 @dataclass
 class Emitter:
-    """Writes a function's new body. `arrays` maps each old array value to the new one that exists so far."""
+    """Writes a function's new body. `arrays` maps each old array value to the new one, as far as it
+    exists.
+    """
 
     analysis: Analysis
     plan: Plan
@@ -53,7 +57,7 @@ class Emitter:
         self._locate(before, nest.op)
 
     def read(self, operand: Operand) -> Source:
-        """The list of an operand, in the layout in which it is wanted."""
+        """Return the list of an operand, in the required layout."""
         provider, layout = operand.provider, operand.layout
         match provider:
             case Generated():
@@ -131,7 +135,9 @@ class Emitter:
 
 
 def _covers(value: SSAValue, spec: Spec) -> bool:
-    """True if the dims of each axis make up its extent: not so where the array is broadcast along an axis."""
+    """True if the product of the dims of each axis is its extent; false if the array is broadcast along an
+    axis.
+    """
     return all(axis or extent == 1 for axis, extent in zip(spec, array_type(value).get_shape(), strict=True))
 
 
@@ -207,7 +213,7 @@ class _NestWriter:
         return op.results_[0]
 
     def _drop_unused(self, inner: Block, elements: dict[SSAValue, BlockArgument], dim: str) -> None:
-        """Do not map lists that are not read, but for one that tells an unknown extent."""
+        """Drop inputs of maps that are not read, except one that tells an unknown extent."""
         unused = [value for value, element in elements.items() if not element.uses]
         if len(unused) == len(elements) and self.emitter.analysis.names.leaf(dim).extent is None:
             unused = unused[1:]

@@ -1,4 +1,4 @@
-"""Scalars that need no array: constants and indices; and casts between element types."""
+"""Scalars that need no array, constants and indices, and casts between element types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .plan import Generated
 
 
 def generator(provided: Generated) -> Scalar:
-    """The scalar that a generated operand is for the current element."""
+    """Return the scalar that a generated operand is at the current element."""
     op = provided.op
     match op:
         case array.ConstantOp():

@@ -1,4 +1,4 @@
-"""Names of dims: those that the arguments suggest, then letters in the order in which dims are met."""
+"""Names of dims: those suggested by the arguments, then letters in the order in which dims are met."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DimNames:
         self._positions: dict[str, int] = {}
 
     def suggest(self, leaf: Node, name: str) -> None:
-        """Name a leaf as the user does, with a number appended where another dim has that name."""
+        """Give a leaf the user's name for it, with a number appended if another dim has that name."""
         name = name.strip()
         if leaf in self._names or not (name.isidentifier() and name.isascii()) or name == "x":
             return
@@ -31,12 +31,12 @@ class DimNames:
             self._name(leaf, self._fresh(_BATCH if leaf.role is Role.Batch else _BLOCKED))
 
     def meet(self, leaf: Node) -> None:
-        """Note that a leaf is iterated over, and name it if it has no name yet."""
+        """Record that a loop iterates over a leaf, and name it if it has no name yet."""
         self.name(leaf)
         self._positions.setdefault(self._names[leaf], len(self._positions))
 
     def of(self, leaf: Node) -> str:
-        """The name of a leaf; one that no operation iterates over gets one now."""
+        """The name of a leaf; a leaf that no operation iterates over gets one now."""
         if leaf not in self._names:
             self.meet(leaf)
         return self._names[leaf]
@@ -46,7 +46,7 @@ class DimNames:
         return self._leaves[name]
 
     def position(self, name: str) -> int:
-        """When the dim was met, counted from 0."""
+        """Position of the dim in the order in which dims were met, counted from 0."""
         return self._positions.setdefault(name, len(self._positions))
 
     def _name(self, leaf: Node, name: str) -> None:

@@ -1,9 +1,10 @@
-"""Plan of the nests to emit and their layouts: demands travel from the results of a function back to its
+"""Plan of the nests to emit and of their layouts. Demands travel from the results of a function back to its
 arguments.
 
-A computation is emitted once for each *spec* in which it is demanded (the dims of its axes): once, but where
-one array is read along two sets of dims. It is emitted in one layout (order of its list's nest, order of its
-items' axes), the one that is asked for most often; a reader that wants another one has a view of the array.
+A computation is emitted once for each *spec* (the dims of its axes) in which it is demanded. That is once,
+unless one array is read along two sets of dims. It is emitted in one layout (order of its list's nest, order
+of its items' axes), the one that is demanded most often. A reader that needs another one has a view of the
+array.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Viewed:
-    """A demand for an array that exists as such (an argument or an assembled result), cut along `spec`."""
+    """A demand for an existing array (an argument or an assembled result), cut along `spec`."""
 
     value: SSAValue
     spec: Spec
@@ -83,7 +84,7 @@ def _dims(spec: Spec) -> tuple[str, ...]:
 
 @dataclass
 class Plan:
-    """All nests of a function, and how each array that must exist as such comes about."""
+    """All nests of a function, and the origin of each array that must exist as such."""
 
     analysis: Analysis
     nests: dict[Whole, Nest] = field(default_factory=dict[Whole, Nest])
@@ -91,7 +92,7 @@ class Plan:
     _sources: dict[SSAValue, frozenset[SSAValue]] = field(default_factory=dict[SSAValue, frozenset[SSAValue]])
 
     def demand_array(self, value: SSAValue) -> None:
-        """Note that `value` is wanted as an array."""
+        """Record that `value` is needed as an array."""
         provider = self.resolve(value, self.analysis.spec(value))
         if isinstance(provider, Whole):
             self.demand(provider, self.default_layout(provider.spec))
@@ -105,7 +106,7 @@ class Plan:
                 self.demand_array(operand)
 
     def demand_source(self, value: SSAValue) -> None:
-        """Note that `value` is viewed as an array; computations are assembled for that in their own dims."""
+        """Record that `value` is viewed as an array; a computation is assembled for that in its own dims."""
         owner = value.owner
         if isinstance(owner, Operation) and (
             owner in self.analysis.iterations or owner in self.analysis.views
@@ -113,7 +114,7 @@ class Plan:
             self.demand_array(value)
 
     def default_layout(self, spec: Spec) -> Layout:
-        """The layout of a list that goes into an array: the axes of its items in the array's order."""
+        """The layout of a list that becomes an array: its items have their axes in the array's order."""
         dims = _dims(spec)
         return Layout(
             self.analysis.nest_order(dims), tuple(dim for dim in dims if not self.analysis.is_batch(dim))
@@ -158,7 +159,7 @@ class Plan:
                 self.demand_source(provider.value)
 
     def item_axes(self, nest: Nest, position: int) -> tuple[str, ...]:
-        """The order in which an operand's items have their axes: what is contracted or reduced comes last."""
+        """The order of the axes of an operand's items: axes that are contracted or reduced come last."""
         reduced = tuple(dim for dim in nest.reduced if not self.analysis.is_batch(dim))
         if not isinstance(nest.op, array.MatmulOp):
             return (*nest.layout.item, *reduced)
@@ -175,7 +176,7 @@ class Plan:
         return tuple(renamed.get(dim, dim) for dim in dims)
 
     def resolve(self, value: SSAValue, spec: Spec) -> Provider:
-        """Follow a demand for `value` along `spec` through its views to what provides it."""
+        """Follow a demand for `value` along `spec` through its views to the operation that provides it."""
         own = self.analysis.spec(value)
         spec = tuple(axis if mine else () for axis, mine in zip(spec, own, strict=True))
         if any(axis and len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
@@ -200,7 +201,7 @@ class Plan:
         )
 
     def _through_view(self, op: Operation, spec: Spec) -> Spec | None:
-        """The spec of a view's operand, given that of its result; None where it cannot be cut that way."""
+        """The spec of a view's operand, given that of its result; None if the operand cannot be cut so."""
         match op:
             case array.TransposeOp():
                 inner: list[tuple[str, ...]] = [()] * len(spec)
@@ -237,9 +238,9 @@ class Plan:
         return tuple(inner)
 
     def _can_follow(self, value: SSAValue, own: Spec, spec: Spec) -> bool:
-        """True if a computation is to be repeated along other dims, and its result not viewed again.
+        """True if a computation is repeated along other dims, rather than its result viewed again.
 
-        It is where that reads one array only (a norm, a softmax of it, …), and never for a matmul.
+        It is if it reads one array only (as a norm or a softmax does), and never for a matmul.
         """
         op = value.owner
         assert isinstance(op, Operation)
@@ -256,7 +257,7 @@ class Plan:
         return len(self._read(value)) <= 1
 
     def _read(self, value: SSAValue) -> frozenset[SSAValue]:
-        """The full-size arrays that `value` can be recomputed from without a matmul."""
+        """The full-size arrays from which `value` can be recomputed without a matmul."""
         known = self._sources.get(value)
         if known is None:
             known = self._sources[value] = self._find_read(value)

@@ -1,8 +1,8 @@
-"""The keys that a causal mask leaves nothing of.
+"""The bound of a loop over keys under a causal mask.
 
-Where the scores of a key are -inf at every row of a block, the running maximum stays, and the sums that are
-relative to it get exp(-inf) = 0 times something: the key may be left out. (It differs only where that
-something is infinite or NaN, which then reaches the result no more, as it should not.)
+If the scores of a key are -inf at every row of a block, the running maximum does not change, and the sums
+that are relative to it add exp(-inf) = 0 times a value. So the key may be skipped. (The result differs only
+if that value is infinite or NaN; it then no longer reaches the result, as the mask intends.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from .running_maximum import may_run
 
 
 def visible_until(op: block.MapOp, maximum: int) -> Until | None:
-    """Return the bound from which on every sum of a map over N vanishes, n > r + offset; None without a mask.
+    """Return the bound n > r + offset from which on every sum of a map over N adds nothing; None without a
+    mask.
 
     `maximum` is the number of the result that the sums are relative to.
     """

@@ -1,4 +1,4 @@
-"""A program's function: its nests go into kernels, and it launches them."""
+"""Lowering of a program's function: its nests become kernels, and it launches them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Stored:
 
 
 def lower_function(function: FuncOp, orientation: Orientation, products: Products) -> None:
-    """Rewrite a block program as launches of kernels, which are put before it."""
+    """Replace the nests of a block program by launches of kernels, which are inserted before it."""
     dims = _with_whole_dims(block.parse_dims(function.attributes[block.DIMS]), _causal_dims(function))
     for name, dim in dims.items():
         if dim.block_size is None and not dim.is_whole:
@@ -50,12 +50,16 @@ def lower_function(function: FuncOp, orientation: Orientation, products: Product
 
 
 def _causal_dims(function: FuncOp) -> set[str]:
-    """The dims that are masked from some index on: a loop over one ends there, be it of one iteration."""
+    """The dims that are masked from some index on: a loop over one ends early, even with a single
+    iteration.
+    """
     return {dim for op in function.walk() if isinstance(op, block.ElementwiseOp) for dim in masked_later(op)}
 
 
 def _with_whole_dims(dims: Mapping[str, block.DimAttr], looped: set[str]) -> dict[str, block.DimAttr]:
-    """The dims, those that fit into one block whole, so no loop runs over them; but not those of `looped`."""
+    """Return the dims, with those that fit one block whole, so that no loop runs over them; except those of
+    `looped`.
+    """
     found: dict[str, block.DimAttr] = {}
     for name, dim in dims.items():
         extent, size = dim.static_extent, dim.block_size
@@ -71,13 +75,13 @@ def _with_whole_dims(dims: Mapping[str, block.DimAttr], looped: set[str]) -> dic
 
 
 def _drop_dead_code(function: FuncOp) -> None:
-    """Drop what is never read: a list that no operation reads has no place to lie in."""
+    """Drop operations whose results are never read: an unread list would have no place in memory."""
     patterns = GreedyRewritePatternApplier([*dead_code_patterns()], dce_enabled=False)
     PatternRewriteWalker(patterns, apply_recursively=True).rewrite_region(function.body)
 
 
 def _copy_lists(function: FuncOp) -> None:
-    """Let every map yield only lists and items that a map or a store in its body makes: others are copied."""
+    """Copy lists so that every map yields only lists and items that a map or a store in its body makes."""
     for op in list(function.body.walk()):
         if not isinstance(op, block.MapOp):
             continue
@@ -96,8 +100,8 @@ def _copy_lists(function: FuncOp) -> None:
 
 
 def _copy_views(function: FuncOp) -> None:
-    """Let every tensor that is assembled be the only one of its list, and the list be made by a map or a
-    store.
+    """Copy lists so that every assembled tensor is the only one of its list, and a map or a store makes the
+    list.
 
     A list that is assembled twice, or that is a view of a tensor itself, is copied by a nest of its own.
     """
@@ -115,10 +119,11 @@ def _copy_views(function: FuncOp) -> None:
 
 
 def _repeat_firsts(function: FuncOp) -> None:
-    """Give each operation that uses the first element of a list a `block.first` of its own in front of it.
+    """Give each operation that uses the first element of a list a `block.first` of its own, directly before
+    it.
 
-    It moves nothing: what looks at the element is to look into the array of the list, and not to be given an
-    array with the element by a kernel that makes it.
+    This moves no data. Without it, a kernel would have to write the element to an array for the others,
+    although each of them can read it from the array of the list.
     """
     for op in reversed(list(function.body.block.ops)):
         if not isinstance(op, block.FirstOp):
@@ -136,7 +141,7 @@ def _repeat_firsts(function: FuncOp) -> None:
 
 
 def _at_top(op: Operation, body: Block) -> Operation:
-    """The operation of a body that another one is in, or is."""
+    """The operation of a body that is, or contains, another one."""
     while op.parent is not body:
         outer = op.parent_op()
         assert outer is not None
@@ -229,7 +234,7 @@ class _HostLowering:
             self.stored[value] = _Stored(result, axes)
 
     def _fill(self, entry: Block, ops: Sequence[Operation], places: dict[SSAValue, list[Place]]) -> None:
-        """Write the body of a kernel: the parallel loops, and what one of their iterations does."""
+        """Write the body of a kernel: the parallel loops, and one of their iterations."""
         lanes = (
             orientation_of(ops, self.dims)
             if self.orientation is Orientation.Auto
@@ -321,7 +326,7 @@ class _HostLowering:
         return value.name_hint
 
     def _used_dims(self, entry: Block, axes: Iterable[Axes]) -> dict[str, block.DimAttr]:
-        """The dims that a kernel speaks of, in their order."""
+        """The dims that a kernel uses, in order."""
         used = {dim for axis in axes for dims in axis for dim in dims}
         for op in entry.walk():
             match op:
@@ -344,7 +349,7 @@ class _HostLowering:
 
 
 def _local_element_types(ops: Sequence[Operation]) -> set[Attribute]:
-    """The element types of the local items that some operations make."""
+    """The element types of the local items that some operations compute."""
     return {
         block.element_type_of(value.type)
         for op in ops
@@ -355,8 +360,8 @@ def _local_element_types(ops: Sequence[Operation]) -> set[Attribute]:
 
 
 def _only_nest(ops: Sequence[Operation]) -> block.MapOp | None:
-    """The nest that some operations end in, if its iterations can be parallel and repeat the others for
-    little.
+    """The nest at the end of some operations, if its iterations can be parallel and may repeat the other
+    operations at little cost.
     """
     *others, last = ops
     if not isinstance(last, block.MapOp) or any(kind is not Kind.Stack for kind in last.result_kinds):

@@ -1,10 +1,9 @@
-"""Layout of the blocks of a kernel: which axis is contiguous.
+"""Layout of the blocks of a kernel: the axis that is contiguous.
 
-With rows in lanes, a<M,K>·b<N,K>ᵀ is the plane [N][M] that is computed from the plane [K][M] of a, whatever
-the layout of b, whose elements are broadcast: the result is a left operand again, and nothing is packed
-between chained contractions. Statistics of rows are vectors. With few rows the lanes would be empty, so that
-the columns run along them: then the right operand of a contraction must have its rows in lanes, and may be
-read in place.
+With rows in lanes, a<M,K>·b<N,K>ᵀ is the plane [N][M] that is computed from the plane [K][M] of a, for any
+layout of b, whose elements are broadcast. The result can be the left operand of the next contraction without
+packing. Statistics of rows are vectors. With few rows most lanes would be empty, so the columns run along the
+lanes. The right operand of a contraction must then have its rows in lanes; it may be read in place.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ...passes.block.shapes.roles import FEW_ROWS
 
 
 class Orientation(StrEnum):
-    """Axis of the tiles of a kernel that runs along the lanes; or the kernel decides."""
+    """Axis of the tiles of a kernel that runs along the lanes; or `auto`, which decides for each kernel."""
 
     Auto = "auto"
     Rows = "rows"
@@ -46,7 +45,7 @@ def is_block(value: SSAValue) -> bool:
 
 @dataclass
 class Layouts:
-    """The lanes of every local block of a kernel. Blocks that one sweep reads and writes have the same."""
+    """The lanes of every local block of a kernel. All blocks of one sweep have the same lanes."""
 
     orientation: Lanes
     _parents: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -54,7 +53,7 @@ class Layouts:
 
     @classmethod
     def of(cls, ops: Iterable[Operation], orientation: Lanes) -> Layouts:
-        """Assign lanes to the blocks in some operations and in what they contain."""
+        """Assign lanes to the blocks in some operations and in their regions."""
         layouts = cls(orientation)
         inner = [inner for op in ops for inner in op.walk()]
         for op in inner:

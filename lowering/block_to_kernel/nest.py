@@ -1,4 +1,4 @@
-"""One kernel: loops, tiles and moves from the operations of a block program."""
+"""Lowering of one kernel: loops, tiles and moves for the operations of a block program."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class NestLowering:
     products: Products = Products.Operands
     _tile_of: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     _accumulators: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """Tiles that the operation that makes a value adds it to, instead of writing it to one of its own."""
+    """Tiles to which the operation that computes a value adds it, instead of writing it to a tile of
+    its own.
+    """
     _last_tile: Operation | None = None
 
     def lower(self, ops: Iterable[Operation], body: Block) -> None:
@@ -84,7 +86,7 @@ class NestLowering:
         return op.result
 
     def _reserve(self, op: Operation) -> None:
-        """Put what makes room for something where every loop sees it."""
+        """Insert an operation that makes a tile or buffer at a place that all loops see."""
         if self._last_tile is None and self.tiles.first_op is not None:
             self.tiles.insert_op_before(op, self.tiles.first_op)
         elif self._last_tile is None:
@@ -168,7 +170,7 @@ class NestLowering:
             into.add_op(kernel.StoreOp(cursor, self._tile_for(op.source)))
 
     def _buffer(self, type: Attribute) -> Place:
-        """Room for a list that no other iteration of the loops around sees."""
+        """Make a buffer for a list that no other iteration of the loops around uses."""
         nest = type.dims if isinstance(type, block.ListType) else ()
         item = type.item if isinstance(type, block.ListType) else type
         assert isinstance(item, block.ItemType)
@@ -194,7 +196,7 @@ class NestLowering:
             into.add_op(kernel.ContractOp(self._new_tile(op.result), lhs, rhs, multiply=multiply))
 
     def _turned(self, value: SSAValue, tile: SSAValue, into: Block) -> SSAValue:
-        """The right operand of a contraction with its rows in lanes."""
+        """Return the right operand of a contraction with its rows in lanes."""
         if not isinstance(tile.type, kernel.TileType) or tile.type.rows_in_lanes:
             return tile
         turned = self._tile(value.type, Lanes.Rows, value.name_hint)
@@ -257,7 +259,7 @@ class NestLowering:
             self._iterated(op, into)
 
     def _place_lists(self, op: block.MapOp, into: Block) -> None:
-        """Decide where the lists that a map makes lie, and so what its body stores."""
+        """Choose the places of the lists that a map makes; they decide what its body stores."""
         for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
             if block.is_local(yielded.type) or (kind is Kind.Any and result not in self.places):
                 continue
@@ -266,7 +268,7 @@ class NestLowering:
             self.places[yielded] = [*self.places.get(yielded, []), *self.places[result]]
 
     def _single(self, op: block.MapOp, into: Block) -> None:
-        """A map over a dim with one block: its body, as it is."""
+        """Lower a map over a dim with one block: its body, without a loop."""
         for kind, result, yielded in zip(op.result_kinds, op.results_, op.yield_op.arguments, strict=True):
             if kind.reduces and result in self._accumulators and _may_add_directly(op, yielded):
                 self._accumulators[yielded] = self._accumulators[result]
@@ -321,9 +323,9 @@ class NestLowering:
             maker = yields[index].owner
             if pivot is not None and isinstance(maker, Operation) and maker in delayed:
                 assert isinstance(maker, block.DotOp)
-                self._faded_dot(maker, total, factors[pivot][0], inner)
+                self._rescale_and_contract(maker, total, factors[pivot][0], inner)
             elif pivot is not None:
-                self._faded(total, self._tile_for(yields[index]), factors[pivot], inner)
+                self._rescale_and_add(total, self._tile_for(yields[index]), factors[pivot], inner)
             elif index in maxima or yields[index] in self._accumulators:
                 continue
             else:
@@ -351,8 +353,9 @@ class NestLowering:
         pivots: Mapping[int, int],
         kept: Sequence[SSAValue] = (),
     ) -> None:
-        """Say how two parts of a loop's iterations are united: its `totals` by their numbers, of which some
-        are relative to the maximum whose number `pivots` gives. Any iteration's tiles will do for `kept`.
+        """Write the merge of two parts of a loop's iterations: its `totals` by their numbers, of which some
+        are relative to the maximum whose number `pivots` gives. For `kept` the tiles of any iteration will
+        do.
         """
         loop = inner.parent_op()
         assert isinstance(loop, kernel.ForOp)
@@ -368,7 +371,7 @@ class NestLowering:
         }
         for index, total in totals.items():
             if index in pivots:
-                self._faded(total, others[total], factors[pivots[index]], merge)
+                self._rescale_and_add(total, others[total], factors[pivots[index]], merge)
             elif index not in factors:
                 self._combine(kinds[index], total, others[total], merge)
         self.tiles, self._last_tile = outside
@@ -376,7 +379,7 @@ class NestLowering:
         loop.add_region(Region(merge))
 
     def _delayed_contractions(self, op: block.MapOp, running: Mapping[int, bool]) -> set[Operation]:
-        """Contractions that go straight into a sum that is relative to a running maximum."""
+        """Contractions that add directly to a sum that is relative to a running maximum."""
         found: set[Operation] = set()
         for index, yielded in enumerate(op.yield_op.arguments):
             pivot = op.result_pivots[index]
@@ -386,21 +389,21 @@ class NestLowering:
                     found.add(maker)
         return found
 
-    def _faded_dot(self, op: block.DotOp, total: SSAValue, fade: SSAValue, into: Block) -> None:
+    def _rescale_and_contract(self, op: block.DotOp, total: SSAValue, decay: SSAValue, into: Block) -> None:
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
             rhs = self._turned(op.rhs, rhs, into)
         multiply = type_of_products(op, self.products)
-        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=fade, multiply=multiply))
+        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=decay, multiply=multiply))
 
-    def _fade_tile(self, total: SSAValue, hint: str) -> SSAValue:
+    def _factor_tile(self, total: SSAValue, hint: str) -> SSAValue:
         assert isinstance(total.type, kernel.TileType)
         dims, element_type = total.type.dims, total.type.element_type
         return self._tile(block.item_type(dims, element_type), Lanes.Cols, hint)
 
     def _advance(self, part: SSAValue, top: SSAValue, into: Block) -> SSAValue:
-        """Move a running maximum past what an iteration found; gives by what earlier sums shrink."""
-        fade = self._fade_tile(top, "fade")
+        """Raise a running maximum to that of an iteration; return the factor that rescales earlier sums."""
+        decay = self._factor_tile(top, "fade")
 
         def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
             old, new = values
@@ -409,13 +412,13 @@ class NestLowering:
 
         tile = top.type
         assert isinstance(tile, kernel.TileType)
-        outputs = [(Output.Each, top), (Output.Each, fade)]
+        outputs = [(Output.Each, top), (Output.Each, decay)]
         into.add_op(make_sweep(tile.dims, [top, self._tile_for(part)], outputs, function))
-        return fade
+        return decay
 
     def _rescale(self, part: SSAValue, top: SSAValue, into: Block) -> tuple[SSAValue, SSAValue]:
-        """Take in a maximum; gives by what earlier sums and the sums of this iteration shrink."""
-        fade, unit = self._fade_tile(top, "fade"), self._fade_tile(top, "unit")
+        """Update a maximum; return the factors that rescale earlier sums and the sums of this iteration."""
+        decay, unit = self._factor_tile(top, "fade"), self._factor_tile(top, "unit")
 
         def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
             old, new = values
@@ -424,15 +427,15 @@ class NestLowering:
 
         tile = top.type
         assert isinstance(tile, kernel.TileType)
-        outputs = [(Output.Each, top), (Output.Each, fade), (Output.Each, unit)]
+        outputs = [(Output.Each, top), (Output.Each, decay), (Output.Each, unit)]
         into.add_op(make_sweep(tile.dims, [top, part], outputs, function))
-        return fade, unit
+        return decay, unit
 
-    def _faded(
+    def _rescale_and_add(
         self, total: SSAValue, part: SSAValue, factors: tuple[SSAValue, SSAValue | None], into: Block
     ) -> None:
-        """total = total * fade + part * unit."""
-        fade, unit = factors
+        """Write total = total * decay + part * unit."""
+        decay, unit = factors
         assert isinstance(total.type, kernel.TileType)
 
         def function(s: ScalarBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
@@ -441,7 +444,7 @@ class NestLowering:
             new = values[1] if unit is None else s.multiply(values[1], widened(s, values[3], values[1].type))
             return [s.add(kept, new)]
 
-        inputs = [total, part, fade, *([] if unit is None else [unit])]
+        inputs = [total, part, decay, *([] if unit is None else [unit])]
         into.add_op(make_sweep(total.type.dims, inputs, [(Output.Each, total)], function))
 
 
@@ -451,7 +454,7 @@ def _list_dim(value: SSAValue) -> str:
 
 
 def _may_add_directly(op: block.MapOp, yielded: SSAValue) -> bool:
-    """True if the operation that makes a yielded value can add it to a total: nothing else reads it."""
+    """True if the operation that computes a yielded value can add it to a total: it has no other reader."""
     maker = yielded.owner
     if not isinstance(maker, block.DotOp | block.MapOp) or maker.parent is not op.body.block:
         return False
@@ -464,7 +467,7 @@ def _may_add_directly(op: block.MapOp, yielded: SSAValue) -> bool:
 
 
 def _relative_exp(s: ScalarBuilder, exponent: SSAValue, top: SSAValue) -> SSAValue:
-    """exp(exponent - top), and 1 where both are the same, which -inf may be."""
+    """exp(exponent - top), and 1 if both are equal, even -inf."""
     type = exponent.type
     assert isa(type, AnyFloat)
     same = s.insert(arith.CmpfOp(exponent, top, "oeq"))

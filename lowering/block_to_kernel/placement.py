@@ -1,7 +1,8 @@
 """Placement of the lists of a kernel in local memory.
 
-A list that one iteration of the parallel loop needs alone may stay in the caches of its core, as long as it
-fits beside the tiles: each gets an allotment of local memory, and goes to global memory where it is larger.
+A list that only one iteration of the parallel loop uses may stay in the caches of its core, if it fits
+together with the tiles. Each such list gets an allotment of local memory; a larger list goes to global
+memory.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ LOCAL_MEMORY = 1 << 20
 def place_lists(function: kernel.FuncOp, local_memory: int) -> None:
     """Allot local memory to the buffers of a kernel that have no allotment yet.
 
-    The tiles come first. Of the lists whose extents are known the smallest get what they need, as long as
-    there is enough; what is left is divided among those whose extents are not known. The others get nothing.
+    The tiles come first. Lists with known extents get the bytes that they need, the smallest first, as long
+    as there are enough. The rest is divided among lists with unknown extents. The others get nothing.
     """
     buffers = [op for op in function.walk() if isinstance(op, kernel.BufferOp) and op.local is None]
     if not buffers:

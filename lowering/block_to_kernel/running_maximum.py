@@ -1,9 +1,8 @@
-"""When the sums of a loop may be taken relative to the running maximum from the start.
+"""Check that the sums of a loop may be taken relative to the running maximum from the start.
 
-A map yields a maximum t and sums s that are relative to it: each stands for s·exp(t). Where s depends on t
-through a factor exp(-t) alone, any other t gives the same product. A sequential loop takes the maximum so
-far, so that only what was summed before has to be rescaled, and only when the maximum moves: the online
-softmax.
+A map yields a maximum t and sums s that are relative to it: each stands for s·exp(t). If s depends on t only
+through a factor exp(-t), the product is the same for any other t. A sequential loop then uses the maximum so
+far. Only earlier sums have to be rescaled, and only when the maximum grows: this is the online softmax.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class _Degree(Enum):
     """Dependence of a value on t."""
 
     Free = auto()
-    """Not at all."""
+    """No dependence."""
     Exponent = auto()
     """x - t, x free of t."""
     Factor = auto()
@@ -34,7 +33,8 @@ class _Degree(Enum):
 def may_run(op: block.MapOp, maximum: int) -> bool:
     """True if the sums relative to result `maximum` of a map are x·exp(-t), and nothing else depends on t.
 
-    t is what the body yields as that maximum; -inf is as good as any other value, for what guards against it.
+    t is the value that the body yields as that maximum. Operations that replace -inf by another value are
+    allowed.
     """
     top = op.yield_op.arguments[maximum]
     maker = top.owner
@@ -117,7 +117,7 @@ def _negates(op: block.ElementwiseOp) -> bool:
 
 
 def _region_degree(op: block.ElementwiseOp, operands: Sequence[_Degree]) -> _Degree:
-    """The degree of what the region of an element-wise op yields."""
+    """The degree of the value that the region of an element-wise op yields."""
     degrees: dict[SSAValue, _Degree] = dict(zip(op.body.block.args, operands, strict=True))
     for inner in op.body.block.ops:
         if not inner.results:
@@ -148,7 +148,7 @@ def _scalar_degree(op: Operation, operands: Sequence[_Degree]) -> _Degree:
 
 
 def _selected(op: arith.SelectOp, operands: Sequence[_Degree]) -> _Degree:
-    """x·exp(-t), or 0 instead where something free of t says so."""
+    """The degree of a select between x·exp(-t) and 0 whose condition does not depend on t."""
     for degree, other in zip(operands, (op.rhs, op.lhs), strict=True):
         if degree is _Degree.Factor and constant_of(other) == 0:
             return degree

@@ -1,10 +1,10 @@
-"""Segments of a function: the operations that go into one kernel, and the order of the launches.
+"""Segments of a function: the operations of each kernel, and the order of the launches.
 
-Local items live in one kernel, so operations that share one are a group; every other operation is a group of
-its own. What orders groups is dependence, not where they stand: an operation on arrays that stands between
-two operations of a kernel goes before it or after it. Only where it must do neither, as it reads what the
-kernel makes and gives what the kernel reads, are there two kernels, and the local items that both need go
-through memory.
+Local items exist only within one kernel, so operations that share one form a group. Every other operation is
+a group of its own. Groups are ordered by dependence, not by their place in the text: an operation on arrays
+between two operations of a kernel moves before or after it. If it can do neither, because it reads a result
+of the kernel and computes an input of it, there are two kernels, and local items that both need go through
+memory.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Group = tuple[int, ...]
 
 @dataclass
 class _Graph:
-    """The operations of a function but the return, by number, and which must come before which."""
+    """The operations of a function without the return, by number, and the order that dependence requires."""
 
     nodes: list[Operation]
     before: list[set[int]]
@@ -69,7 +69,7 @@ class _Graph:
         return _Graph(nodes, before, shares)
 
     def after_groups(self, groups: Sequence[Group]) -> dict[int, set[int]]:
-        """Return the operations that depend on each one, if the operations of a group are one."""
+        """Return the operations that depend on each one, if each group is treated as one operation."""
         after: dict[int, set[int]] = {number: set() for number in range(len(self.nodes))}
         for number, earlier in enumerate(self.before):
             for each in earlier:
@@ -97,7 +97,7 @@ def _sharing_groups(graph: _Graph) -> list[Group]:
 
 
 def _strong_components(nodes: Sequence[Operation], after: Mapping[int, set[int]]) -> list[Group]:
-    """Operations that lead to one another, by Tarjan's algorithm (SIAM J. Comput. 1, 1972)."""
+    """Operations that reach one another, by Tarjan's algorithm (SIAM J. Comput. 1, 1972)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
@@ -135,8 +135,8 @@ def _strong_components(nodes: Sequence[Operation], after: Mapping[int, set[int]]
 
 
 def _parts(graph: _Graph, group: Group) -> list[Group]:
-    """A group as it is, or without the operations outside kernels that it has taken in: what comes before the
-    first of them, what they lead to, and so on.
+    """Return a group as it is, or split at operations outside kernels that it contains: first the operations
+    before them, then those that depend on them, and so on.
     """
     if not any(is_host(graph.nodes[number]) for number in group):
         return [group]
@@ -159,7 +159,7 @@ def _parts(graph: _Graph, group: Group) -> list[Group]:
 
 @dataclass
 class _Groups:
-    """Groups none of which leads back to itself through another one."""
+    """Groups of which none reaches itself through another one."""
 
     graph: _Graph
     groups: list[Group]
@@ -176,7 +176,7 @@ class _Groups:
         } - {number}
 
     def absorb_between(self) -> None:
-        """Take into a kernel of several operations the nests that stand between them, where they can run."""
+        """Add to a kernel of several operations the nests between them, if they can run there."""
         for number, group in enumerate(self.groups):
             if len(group) < 2:
                 continue
@@ -186,7 +186,7 @@ class _Groups:
                     self._unite(number, other)
 
     def _unite(self, number: int, other: int) -> None:
-        """Make one of two groups, unless one leads to the other by way of a third."""
+        """Merge two groups, unless one reaches the other through a third."""
         both = {number, other}
         seen: set[int] = set()
         pending = list((self._before(number) | self._before(other)) - both)
@@ -202,7 +202,9 @@ class _Groups:
             self.groups[other] = ()
 
     def in_order(self) -> list[Group]:
-        """The groups so that each comes after what it reads, else as they stand."""
+        """The groups in an order in which each comes after those it reads, else by their place in the
+        text.
+        """
         missing = {number: self._before(number) for number, group in enumerate(self.groups) if group}
         after: dict[int, list[int]] = {number: [] for number in missing}
         for number, earlier in missing.items():
@@ -223,29 +225,29 @@ class _Groups:
 
 
 def _through_memory(groups: Iterable[list[Operation]]) -> None:
-    """Store the local items that another group uses where they are made, and load them there."""
+    """Store local items that another group uses, and load them there."""
     groups = list(groups)
-    home = {op: group for group in groups for op in group}
+    owners = {op: group for group in groups for op in group}
     for group in groups:
         for op in list(group):
             for value in op.results:
                 if block.is_local(value.type):
-                    _store_for_others(value, op, group, home)
+                    _store_for_other_groups(value, op, group, owners)
 
 
-def _store_for_others(
-    value: SSAValue, maker: Operation, group: list[Operation], home: Mapping[Operation, list[Operation]]
+def _store_for_other_groups(
+    value: SSAValue, maker: Operation, group: list[Operation], owners: Mapping[Operation, list[Operation]]
 ) -> None:
-    strangers = [
-        (use, other) for use in list(value.uses) if (other := _group_of(use.operation, home)) is not group
+    other_uses = [
+        (use, other) for use in list(value.uses) if (other := _group_of(use.operation, owners)) is not group
     ]
-    if not strangers:
+    if not other_uses:
         return
     store = block.StoreOp(value)
     group.insert(group.index(maker) + 1, store)
     _put(store, maker, maker.next_op)
     loads: dict[int, block.LoadOp] = {}
-    for use, other in strangers:
+    for use, other in other_uses:
         if id(other) not in loads:
             load = loads[id(other)] = block.LoadOp(store.result)
             load.result.name_hint = value.name_hint
@@ -255,7 +257,7 @@ def _store_for_others(
 
 
 def _put(op: Operation, maker: Operation, before: Operation | None) -> None:
-    """Insert what is done for an item, with the location of its maker, and done once where that is."""
+    """Insert an operation on an item, with the location and the once-only mark of the item's maker."""
     op.location = maker.location
     if PROLOGUE in maker.attributes:
         op.attributes[PROLOGUE] = maker.attributes[PROLOGUE]
@@ -269,9 +271,9 @@ def _position(op: Operation) -> int:
     return next(number for number, each in enumerate(op.parent.ops) if each is op)
 
 
-def _group_of(op: Operation, home: Mapping[Operation, list[Operation]]) -> list[Operation]:
-    while op not in home:
+def _group_of(op: Operation, owners: Mapping[Operation, list[Operation]]) -> list[Operation]:
+    while op not in owners:
         outer = op.parent_op()
         assert outer is not None
         op = outer
-    return home[op]
+    return owners[op]

@@ -1,4 +1,4 @@
-"""The operators of block programs on single elements and rows, as sweeps over tiles."""
+"""Sweeps over tiles for the operators of block programs on elements and rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Function = Callable[[ScalarBuilder, Sequence[SSAValue]], SSAValue]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Recipe of an operator's sweep: its dims, and the use of each element's value."""
+    """Recipe for an operator's sweep: its dims, and the use of each element's value."""
 
     dims: tuple[str, ...]
     output: Output
@@ -33,7 +33,7 @@ _EXTREMES = {block.RowMaxOp: Output.Max, block.RowMinOp: Output.Min}
 
 
 def recipe_for(op: Operation) -> Recipe | None:
-    """The sweep that an operator on local items is; None for one that is none."""
+    """The recipe for an operator on local items; None if no sweep does it."""
     dims = _dims(op.results[0]) if op.results else ()
     match op:
         case block.ElementwiseOp():
@@ -97,7 +97,7 @@ def _elementwise(op: block.ElementwiseOp) -> Function:
 
 
 def _coefficient(s: ScalarBuilder, coefficient: block.CoefficientAttr, element_type: Attribute) -> SSAValue:
-    """A coefficient of a linear form as a scalar: the number times what it asks of dims."""
+    """A coefficient of a linear form as a scalar: the number times quantities of dims."""
     assert isa(element_type, AnyFloat)
     value = s.constant(float(coefficient.value), element_type)
     for factor in coefficient.factors:
@@ -165,7 +165,7 @@ def make_sweep(
     outputs: Sequence[tuple[Output, SSAValue]],
     function: Callable[[ScalarBuilder, Sequence[SSAValue]], Sequence[SSAValue]],
 ) -> kernel.SweepOp:
-    """A sweep whose region `function` writes: it gives the values for the outputs."""
+    """Make a sweep whose region `function` writes; it returns the values of the outputs."""
     body = kernel.scalar_block(inputs)
     for argument, tile in zip(body.args, inputs, strict=True):
         argument.name_hint = tile.name_hint

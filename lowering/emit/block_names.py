@@ -45,13 +45,13 @@ class BlockNames:
         return self.extent if self.declared.is_batch else self.blocks
 
     def after(self, offset: int) -> str:
-        """Expression of the element that follows the last one of the current block by an offset."""
+        """Expression of the element `offset` elements after the last one of the current block."""
         batch = self.declared.is_batch
         end = f"{self.number} + 1" if batch else f"{self.start} + {self.width}"
         return f"{end} + {offset}" if offset else end
 
     def quantity(self, kind: Quantity) -> str | None:
-        """Return a quantity that all elements of the current block share; None for an index that differs."""
+        """Return a quantity that is the same for the current block; None for an index, which differs."""
         batch = self.declared.is_batch
         match kind:
             case Quantity.Extent:

@@ -21,7 +21,7 @@ def place_comment(op: Operation) -> str:
 
 @dataclass
 class PlaceComments:
-    """The place comments of one body: statements in a row that have the same place share one."""
+    """The place comments of one body: consecutive statements of the same place share one."""
 
     last: str = ""
 

@@ -1,4 +1,4 @@
-"""Identifiers in generated source: the names of the program as far as they are free."""
+"""Identifiers in generated source: names of the program, if they are free."""
 
 from __future__ import annotations
 

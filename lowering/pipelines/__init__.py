@@ -95,7 +95,7 @@ _PIPELINE_SUMMARIES = {
 _XDSL_PASSES = {
     "canonicalize": "Fold constants, apply each operation's own simplifications and drop dead code.",
     "cse": "Merge operations that compute the same value.",
-    "dce": "Remove operations whose results nobody uses.",
+    "dce": "Remove operations whose results are not used.",
 }
 
 

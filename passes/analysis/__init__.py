@@ -1,1 +1,1 @@
-"""Analyses: questions that passes ask about a program, which change nothing."""
+"""Analyses: they answer questions of passes about a program, and change nothing."""

@@ -1,4 +1,4 @@
-"""Which masks hide what comes later: comparisons of indices that keep n <= r + c, c a constant."""
+"""Causal masks: comparisons of indices that keep only n <= r + c, for a constant c."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ...dialects import block
 from .items import constant_of
 
 _SIDES = {"sle": (1, 0), "slt": (1, -1), "sge": (-1, 0), "sgt": (-1, -1)}
-"""Predicates on a, b as b - a >= 0 (or a - b >= 0: -1), and what a strict one takes off."""
+"""Predicates on a, b, written as sign * (b - a) + number >= 0: the sign and the number."""
 
 _OPPOSITES = {"sle": "sgt", "sgt": "sle", "slt": "sge", "sge": "slt"}
 
 _HIDDEN = float("-inf")
 
 _LARGEST = 1 << 30
-"""The largest constant that is taken: with a few indices below it, nothing leaves 32 bits."""
+"""The largest constant that is accepted, so that its sum with a few indices stays within 32 bits."""
 
 
 @dataclass(frozen=True)
 class Until:
-    """n <= r + offset is all that a mask keeps, r an index of `dim`, in elements counted from 0."""
+    """A mask that keeps only n <= r + offset, for an index r of `dim`, in elements counted from 0."""
 
     dim: str
     offset: int
 
 
 def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
-    """Dims N and what an operator keeps of them: it gives -inf wherever n > r + offset.
+    """Return the dims N that an operator masks causally: it gives -inf wherever n > r + offset.
 
-    (Or NaN, where it adds -inf to an element that is infinite or NaN.) An offset below 0 is given as 0, which
-    is true as well and leaves something of every row.
+    (Or NaN, where it adds -inf to an element that is infinite or NaN.) A negative offset is returned as 0,
+    which is a weaker bound and keeps at least one element of every row.
     """
     found: dict[str, Until] = {}
     for predicate, lhs, rhs in _kept(op.yield_op.arguments[0]):
@@ -44,15 +44,15 @@ def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
         if side is None or left is None or right is None:
             continue
         sign, strict = side
-        room = {
+        difference = {
             term: sign * (right.get(term, 0) - left.get(term, 0))
             for term in {**left, **right}
             if term is not None
         }
         offset = sign * (right.get(None, 0) - left.get(None, 0)) + strict
-        later = [term for term, factor in room.items() if factor == -1]
-        earlier = [term for term, factor in room.items() if factor == 1]
-        if len(later) == len(earlier) == 1 and sum(map(abs, room.values())) == 2:
+        later = [term for term, factor in difference.items() if factor == -1]
+        earlier = [term for term, factor in difference.items() if factor == 1]
+        if len(later) == len(earlier) == 1 and sum(map(abs, difference.values())) == 2:
             found.setdefault(later[0], Until(earlier[0], max(offset, 0)))
     return found
 
@@ -61,7 +61,9 @@ _Comparison = tuple[str, SSAValue, SSAValue]
 
 
 def _kept(value: SSAValue) -> Iterator[_Comparison]:
-    """The comparisons that hold wherever a scalar is anything but -inf: one is chosen, or -inf is added."""
+    """Yield comparisons that hold wherever a scalar is not -inf: operands of a select with -inf, or of an
+    addition of it.
+    """
     match value.owner:
         case arith.SelectOp() as chosen if constant_of(chosen.rhs) == _HIDDEN:
             yield from _comparisons(chosen.cond, True)
@@ -75,7 +77,7 @@ def _kept(value: SSAValue) -> Iterator[_Comparison]:
 
 
 def _comparisons(value: SSAValue, holds: bool) -> Iterator[_Comparison]:
-    """The comparisons all of which hold where a condition does, or where it does not."""
+    """Yield comparisons that all hold if a condition is true, or if it is false."""
     match value.owner:
         case arith.CmpiOp(lhs=lhs, rhs=rhs) as op:
             predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
@@ -101,9 +103,10 @@ def _is_true(value: SSAValue) -> bool:
 
 
 def _linear_form(value: SSAValue) -> Mapping[str | None, int] | None:
-    """A sum of indices of dims and a constant (None): the factor of each. None for anything else.
+    """Return an integer as a sum of indices of dims and a constant (None): the factor of each. None for
+    anything else.
 
-    Also None where a sum of 32 bits might wrap around.
+    Also None if a sum of 32 bits might overflow.
     """
     match value.owner:
         case arith.IndexCastOp(input=operand):

@@ -1,7 +1,7 @@
-"""Facts that laws ask of a program: what a map captures, whether one operation depends on another, what is
-invariant in a map.
+"""Facts about a program that laws ask for: the values a map captures, dependence between operations,
+invariance in a map.
 
-Answers are cached; what changes the program tells the cache through `changed` and `inserted`.
+Answers are cached. Code that changes the program must tell the cache, by `changed` and `inserted`.
 """
 
 from __future__ import annotations
@@ -38,18 +38,17 @@ def is_invariant(value: SSAValue, map_: block.MapOp) -> bool:
 
 
 def waits_for_reduction(value: SSAValue) -> bool:
-    """True if a value depends, through item operators, on a reduced result of a map: a whole loop must end
+    """True if a value depends, through item operators, on a reduced result of a map: that whole loop must end
     first.
 
-    This is the demand under which the numerically delicate laws apply: moving a shift past a contraction only
-    pays if the contraction would otherwise wait for that shift.
-
+    Laws that are numerically delicate apply only under this condition. Moving a shift past a contraction pays
+    only if the contraction would otherwise wait for the shift.
     """
     return any(_reduced_before(value))
 
 
 def waits_longer(value: SSAValue, other: SSAValue) -> bool:
-    """True if a value waits for a reduction that another does not wait for itself."""
+    """True if a value waits for a reduction that the other value does not wait for."""
     return not set(_reduced_before(value)) <= set(_reduced_before(other))
 
 
@@ -75,9 +74,9 @@ def _reduced_before(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def computed_from(value: SSAValue, source: SSAValue) -> bool:
-    """True if `source` is among what a value is computed from, through operators and through lists.
+    """True if `source` is among the values that a value is computed from, through operators and lists.
 
-    That it looks through lists makes the answer the same before and after maps are fused.
+    Because it looks through lists, the answer is the same before and after maps are fused.
     """
     source = _origin(source)
     pending, seen = [value], set[SSAValue]()
@@ -101,7 +100,7 @@ def _yielded(map_: block.MapOp, result: SSAValue) -> SSAValue:
 
 
 def _origin(value: SSAValue) -> SSAValue:
-    """The item that was stored, where a value was loaded from a list that a map stacks; else the list."""
+    """The stored item, if a value was loaded from a list that a map stacks; else the list."""
     while True:
         owner = value.owner
         match owner:
@@ -128,11 +127,10 @@ def kind_of(value: SSAValue) -> block.Kind | None:
 
 
 def stacked_value(element: SSAValue) -> SSAValue | None:
-    """Return what the map that makes a list puts into it, given the argument that an element of that list is
-    in another map.
+    """Return the value that a map puts into a list, given the argument of another map that is an element of
+    that list.
 
-    None where the list is no stacked result of a map.
-
+    None if the list is no stacked result of a map.
     """
     if not isinstance(element, BlockArgument):
         return None
@@ -194,8 +192,8 @@ def _captured(op: Operation) -> Iterator[SSAValue]:
 
 
 def _label_between(op: Operation, labels: dict[Operation, float]) -> bool:
-    """Number an operation, and those around it without numbers, between their neighbours; False if there is
-    no room.
+    """Number an operation, and unnumbered ones around it, between their neighbours; False if no number is
+    free.
     """
     run = [op]
     while (before := run[0].prev_op) is not None and before not in labels:
@@ -240,7 +238,7 @@ class Facts:
         yield from self.captured(op)
 
     def position(self, op: Operation) -> float:
-        """A number that grows along the block of an operation."""
+        """A number that increases along the block of an operation."""
         body = op.parent
         assert body is not None
         labels = self._labels.get(body)
@@ -251,7 +249,7 @@ class Facts:
     def depends(self, user: Operation, source: Operation, *, directly: bool = True) -> bool:
         """True if `user` uses, through operations of their common block, a result of `source`.
 
-        With `directly` false, only ways through some third operation count.
+        With `directly` false, only paths through some third operation count.
         """
         start = self.position(source)
         pending, seen = [user], {user}
@@ -271,7 +269,7 @@ class Facts:
         return False
 
     def between(self, source: Operation, user: Operation) -> list[Operation]:
-        """The operations that `user` needs and that stand after `source` in its block, in order."""
+        """The operations after `source` in its block that `user` needs, in order."""
         start = self.position(source)
         pending, found = [user], set[Operation]()
         while pending:
@@ -285,7 +283,7 @@ class Facts:
         return sorted(found, key=self.position)
 
     def inserted(self, op: Operation) -> None:
-        """Take note of an operation that is new, or new in its place."""
+        """Record an operation that is new, or that has moved."""
         labels = self._labels.get(op.parent) if op.parent is not None else None
         if labels is not None:
             labels.pop(op, None)

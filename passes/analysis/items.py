@@ -1,4 +1,4 @@
-"""Recognising the small operators on items: scales, shifts, casts, masks and constants."""
+"""Recognisers of the small operators on items: scales, shifts, casts, masks and constants."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def unary(value: SSAValue, kind: type[Operation]) -> block.ElementwiseOp | None:
 
 
 def through_cast(value: SSAValue) -> SSAValue:
-    """Return the item before a mere change of float type; the value itself where there is none."""
+    """Return the operand of a cast between float types; the value itself if it is no such cast."""
     owner = value.owner
     if isinstance(owner, block.ElementwiseOp) and len(owner.inputs) == 1:
         ops = body_ops(owner)
@@ -68,7 +68,7 @@ def through_cast(value: SSAValue) -> SSAValue:
 
 
 def uniform_value(value: SSAValue) -> float | None:
-    """The number that all elements of an item are, if it is made so."""
+    """The number that all elements of an item have, if an operator makes it from one number."""
     owner = value.owner
     if isinstance(owner, block.ElementwiseOp) and not owner.inputs:
         ops = body_ops(owner)
@@ -78,7 +78,7 @@ def uniform_value(value: SSAValue) -> float | None:
 
 
 def quantity(op: Operation, name: str, dim: str) -> CoefficientAttr:
-    """A quantity of a dim as a coefficient; the number itself where the program declares it."""
+    """A quantity of a dim as a coefficient; a plain number if the program declares it."""
     declared = (block.declared_dims(op) or {}).get(dim)
     number: int | None = None
     if declared is not None and declared.static_extent is not None:
@@ -102,7 +102,7 @@ class Mask:
     """An element-wise `select(condition, x, number)` or `select(condition, number, x)`."""
 
     operand: int
-    """Which operand x is."""
+    """Position of x among the operands."""
     number: float
     looks_at_operand: bool
     """True if the condition depends on x itself."""

@@ -1,9 +1,9 @@
 """The contents of the padding of ragged blocks, and the uses for which they are unsafe.
 
 A target may load the last, ragged block of a dim into a tile of full size and fill the rest with zeros. The
-operators then compute on the padding too, and that is harmless until an operator reduces over a padded axis.
-This analysis follows which number the padding holds: 0 at first, 1 after an exponential, and so on, until it
-is no single number any more.
+operators then compute on the padding too. That is harmless until an operator reduces over a padded axis. This
+analysis tracks the number in the padding: 0 at first, 1 after an exponential, and so on, until it is not one
+single number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .facts import kind_of
 from .items import constant_of
 
 INFINITY = float("inf")
-"""Stands for the greatest integer too; its negative for the least."""
+"""Also stands for the greatest integer, and its negative for the least."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Padding:
     _first: dict[tuple[SSAValue, str], bool] = field(default_factory=dict[tuple[SSAValue, str], bool])
 
     def of(self, value: SSAValue, dim: str) -> Fill | None:
-        """Return what the padding of an item along a dim holds; None where the item has no axis over it, or
+        """Return the contents of an item's padding along a dim; None if the item has no axis over the dim, or
         no padding.
         """
         type = value.type
@@ -68,7 +68,9 @@ class Padding:
         return known
 
     def _is_first(self, value: SSAValue, dim: str) -> bool:
-        """True if an item is made of first blocks along a dim, which are full: no block exceeds its dim."""
+        """True if an item is made of first blocks along a dim. They are full, because no block exceeds its
+        dim.
+        """
         known = self._first.get((value, dim))
         if known is None:
             self._first[value, dim] = False
@@ -148,7 +150,7 @@ def _power(fill: Fill | None, exponent: int) -> Fill | None:
 
 
 def _product(factors: list[Fill | None]) -> Fill:
-    """The product of what factors hold; one without padding takes part with its valid, finite elements."""
+    """The product of the contents of factors. A factor without padding counts as valid, finite elements."""
     number = 1.0
     for factor in factors:
         if factor is None:
@@ -160,8 +162,8 @@ def _product(factors: list[Fill | None]) -> Fill:
 
 
 def _sum(addends: list[Fill | None]) -> Fill:
-    """The sum of what addends hold: with an addend without padding, no single number unless an infinity
-    swallows it.
+    """The sum of the contents of addends. With an addend without padding it is no single number, except that
+    an infinity remains one.
     """
     numbers = [None if addend is None else addend.number for addend in addends]
     infinite = [number for number in numbers if number is not None and math.isinf(number)]
@@ -256,9 +258,7 @@ def _dims(value: SSAValue) -> tuple[str, ...]:
 
 
 def is_remainder_mask(op: arith.SelectOp, dim: str) -> bool:
-    """True if a select keeps its first value where the index along a dim is within the extent, and nowhere
-    else.
-    """
+    """True if a select keeps its first value exactly where the index along a dim is within the extent."""
     condition = op.cond.owner
     if not isinstance(condition, arith.CmpiOp) or condition.predicate.value.data != 2:  # slt
         return False
@@ -272,8 +272,8 @@ def is_remainder_mask(op: arith.SelectOp, dim: str) -> bool:
 
 @dataclass(frozen=True)
 class UnsafeUse:
-    """An operand whose padding would reach a reduction: the operator, the operand's number, the dim, and what
-    it should hold.
+    """An operand whose padding would reach a reduction: the operator, the operand's number, the dim, and the
+    number that the padding should hold.
     """
 
     op: Operation

@@ -1,4 +1,4 @@
-"""Which functions of a module are block programs."""
+"""The functions of a module that are block programs."""
 
 from __future__ import annotations
 

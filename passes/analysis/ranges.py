@@ -1,7 +1,7 @@
-"""Ranges of extents that a program is meant for, where it leaves them unknown: the attribute `bb.ranges`.
+"""Ranges of unknown extents for which a program is optimised: the attribute `bb.ranges`.
 
-A function with `bb.ranges = {M = [1, 8]}` is right for any M, but cut and distributed as is best where M
-is at most 8.
+A function with `bb.ranges = {M = [1, 8]}` is correct for any M. Its blocks and loops are chosen for M of at
+most 8.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...dialects.diagnostics import OpError
 
 
 def declare_ranges(function: FuncOp, ranges: Mapping[str, tuple[int, int]]) -> None:
-    """Say for which extents of its dims a function is meant, the smallest and the largest."""
+    """Declare the smallest and the largest extent of dims for which a function is optimised."""
     function.attributes[RANGES] = DictionaryAttr(
         {name: ArrayAttr([IntegerAttr(end, i64) for end in ends]) for name, ends in ranges.items()}
     )
@@ -44,7 +44,7 @@ def ranges_of(function: FuncOp) -> dict[str, tuple[int, int]]:
 
 
 def largest_extents(function: FuncOp, dims: Mapping[str, block.DimAttr]) -> dict[str, block.DimAttr]:
-    """Dims as a program's ranges have them at most: to decide by, for the extents themselves stay unknown."""
+    """Return dims with the largest extent of their range, for decisions only: the extents stay unknown."""
     ranges = ranges_of(function)
     return {
         name: block.DimAttr(ranges[name][1], dim.size.data, dim.blocking.data)

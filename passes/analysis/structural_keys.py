@@ -1,8 +1,8 @@
-"""Structural identity of block programs: equal keys are equal values, whatever the order of operations,
-inputs and results.
+"""Structural identity of block programs: equal keys are equal values, in any order of operations, inputs and
+results.
 
-A key covers how work is grouped into maps, so that two programs with equal keys are one snapshot. The order
-of operations, of the operands of commutative operators, of a map's inputs and of its results does not matter.
+A key covers the grouping of work into maps, so two programs with equal keys are one snapshot. The order of
+operations, of the operands of commutative operators, of a map's inputs and of its results does not matter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMUTATIVE = (block.AddOp, block.MulOp)
 
 @dataclass
 class Interner:
-    """Numbers for structures; share one between programs whose keys are to be compared."""
+    """Numbers for structures. Programs whose keys are compared must share one."""
 
     _numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
 
@@ -31,12 +31,14 @@ class Interner:
 
 @dataclass
 class Keys:
-    """Keys of the values below one operation; values from outside are known by identity, or by `outside`."""
+    """Keys of the values below one operation. A value from outside has its identity as its key, or one from
+    `outside`.
+    """
 
     intern: Interner
     outside: Callable[[SSAValue], Hashable] = id
     exact: bool = True
-    """True if scalar constants differ that differ only before they are rounded to their type."""
+    """True if constants are told apart by their numbers before they are rounded to their type."""
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     def of(self, value: SSAValue) -> int:
@@ -51,7 +53,7 @@ class Keys:
             self.values[argument] = self.intern(("element", op.dim_name, depth, self.of(value)))
 
     def leave_map(self, op: block.MapOp, depth: int) -> list[int]:
-        """Keys of a map's results that do not depend on what else the map does, once its body has keys."""
+        """Keys of a map's results, once its body has keys. They do not depend on other results of the map."""
         arguments = op.yield_op.arguments
         return [
             self.intern(
@@ -103,7 +105,7 @@ def _scalar_structure(op: block.ElementwiseOp, exact: bool) -> Hashable:
 
 
 def program_key(function: FuncOp, intern: Interner) -> tuple[int, ...]:
-    """The key of a whole function: of what it returns, with the grouping of all work into maps."""
+    """The key of a whole function: of its results, and of the grouping of all work into maps."""
     arguments: dict[SSAValue, int] = {
         argument: index for index, argument in enumerate(function.body.block.args)
     }

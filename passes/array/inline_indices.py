@@ -1,7 +1,8 @@
 """`array-inline-indices`: masks made of indices become part of the element-wise operations that read them.
 
-A mask such as `j <= i + 184` is cheaper to compute again for every element, in registers, than to keep as an
-array and to load; and only in the operation that applies it can a kernel see which elements it hides.
+A mask such as `j <= i + 184` is cheaper to recompute for every element, in registers, than to store as an
+array and load. Also, a kernel can see which elements a mask hides only if the operation that applies the mask
+computes it.
 """
 
 from __future__ import annotations
@@ -36,19 +37,22 @@ _CHEAP = (
     *(arith.MaxSIOp, arith.MinSIOp, arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp),
     *(arith.SIToFPOp, arith.UIToFPOp),
 )
-"""Operations that vectors do in an instruction or two. Divisions of integers are not among them, and neither
-is the algebra of floats, which the fusion laws know better where it is.
+"""Operations that vectors do in an instruction or two. Integer divisions are too slow. Float arithmetic is
+left out because the fusion laws handle it better in its own operations.
 """
 
 _MOST = 16
-"""Operations, without constants, that are worth no array. It also bounds how masks of masks can grow."""
+"""Largest number of operations, without constants, to repeat instead of storing an array. It also bounds
+masks of masks.
+"""
 
 
 def is_index_arithmetic(op: Operation) -> bool:
     """True if an element-wise operation costs less to repeat in its readers than to load.
 
-    It does little (`_CHEAP`, `_MOST`), and reads nothing as large as what it makes: indices, constants, and
-    arrays with fewer axes that are not of extent 1, such as the lengths of the sequences of a batch.
+    It has few, cheap operations (`_CHEAP`, `_MOST`), and no operand is as large as its result: it reads
+    indices, constants, and arrays with fewer axes of extent other than 1, such as the lengths of the
+    sequences of a batch.
     """
     if not isinstance(op, ElementwiseOp):
         return False
@@ -83,7 +87,7 @@ def inline_indices(function: FuncOp) -> None:
 
 
 def _maker(value: SSAValue) -> Operation:
-    """The operation that makes a value; for an argument, the operation that has it."""
+    """The operation that defines a value; for an argument, the operation that has it."""
     owner = value.owner
     if isinstance(owner, Operation):
         return owner
@@ -93,7 +97,7 @@ def _maker(value: SSAValue) -> Operation:
 
 
 def _inline_into(op: ElementwiseOp) -> None:
-    """Put into an operation what makes its operands, where that is index arithmetic."""
+    """Copy into an operation the index arithmetic that computes its operands."""
     makers = list(dict.fromkeys(maker for maker in map(_maker, op.inputs) if is_index_arithmetic(maker)))
     if not makers:
         return
@@ -123,7 +127,7 @@ def _inline_into(op: ElementwiseOp) -> None:
 
 
 def _written(op: ElementwiseOp, arguments: Sequence[SSAValue], body: Block) -> list[SSAValue]:
-    """Write the scalar operations of an operation at the end of a body; what they yield."""
+    """Write the scalar operations of an operation at the end of a body; return what they yield."""
     values: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, arguments, strict=True))
     for argument, value in zip(op.body.block.args, arguments, strict=True):
         value.name_hint = value.name_hint or argument.name_hint
@@ -137,7 +141,7 @@ def _written(op: ElementwiseOp, arguments: Sequence[SSAValue], body: Block) -> l
 
 
 def _drop_unread(body: Block) -> None:
-    """Drop what only another result of an inlined operation needs."""
+    """Drop scalar operations that only an unused result of an inlined operation needs."""
     for inner in reversed(list(body.ops)):
         if not isinstance(inner, YieldOp):
             _erase_unread(inner)
@@ -188,9 +192,10 @@ def _compute_viewed(op: BroadcastOp | ReshapeOp) -> None:
 
 
 def _viewed(value: SSAValue, before: Sequence[int], after: Sequence[int]) -> SSAValue | None:
-    """An operand of what is of shape `before`, for what has the same axes but for some of extent 1 (`after`).
+    """Return the operand for shape `after` that corresponds to one for `before`; they differ in axes of
+    extent 1.
 
-    None where an index runs along an axis that is dropped: it is 0 there, and no iota of `after`.
+    None if an index runs along an axis that is dropped: it is 0 there, and no iota of `after`.
     """
     own = [1] * (len(before) - len(shape_of(value))) + list(shape_of(value))
     kept = [axis for axis, extent in enumerate(before) if extent != 1]

@@ -50,7 +50,7 @@ class BlockApplyPass(ModulePass):
         PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_module(op)
 
     def auditor(self, module: ModuleOp) -> Auditor | None:
-        """Return the auditor of the rewrites: none, unless a subclass has one."""
+        """Return an observer that audits the rewrites: none, unless a subclass has one."""
 
 
 def _rule(name: str, auditor: Auditor | None) -> RewritePattern:

@@ -1,4 +1,4 @@
-"""The pass `block-cost`: what each kernel of a block program takes on a machine by the model, as a table."""
+"""The pass `block-cost`: the modelled cost of each kernel of a block program on a machine, as a table."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def cost_text(programs: Sequence[CostedProgram]) -> str:
     parts = [_program_text(program) for program in programs]
     tiers = ", ".join(tier.name for tier in machine.tiers)
     limit = machine.registers
-    room = ", cut to fit" if limit is None else f", at most {in_units(round(limit), 'B')}"
+    limit_text = ", cut to fit" if limit is None else f", at most {in_units(round(limit), 'B')}"
     parts.append(
         "contract, vector: operations of contractions and on elements (functions of one count as one),\n"
         "  with the time they take all workers; from TIER: bytes that a tier delivers, with the time it\n"
         f"  needs for them (tiers: {tiers}); tiles: time to read, write and fill the blocks of a task\n"
         "tasks: iterations of the parallel loops; idle: how much longer workers take because some wait\n"
         "  for others; scratch: bytes of the blocks of a task; registers: bytes of the sums of its\n"
-        f"  contractions{room}; start: time to launch and to share out; time: the longer of\n"
+        f"  contractions{limit_text}; start: time to launch and to share out; time: the longer of\n"
         f"  computing and moving, {machine.exposed:.0%} of the other ({machine.swept:.0%} or more where "
         "nothing is contracted),\n  and start\n"
         "again: contraction flops that repeat others; once: not in every call, but when constants are bound\n"

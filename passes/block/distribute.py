@@ -1,8 +1,8 @@
-"""`block-distribute`: a nest that would keep one worker busy becomes several, whose loops are parallel.
+"""`block-distribute`: a nest that would keep only one worker busy becomes several nests with parallel loops.
 
-A nest over few rows has one iteration, in which everything happens: the loops over columns inside it can only
-be parallel as nests of their own (loop distribution). What one part makes for a later one goes through global
-memory: a few rows.
+A nest over few rows has a single iteration, which contains all the work. The loops over columns inside it can
+only be parallel as nests of their own (loop distribution). Values that one part makes for a later one go
+through global memory; these are few rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BlockDistributePass(ModulePass):
 
 
 def _iterations(dim: block.DimAttr) -> int | None:
-    """Return the number of iterations of a loop over a dim; None where that is not known."""
+    """Return the number of iterations of a loop over a dim; None if it is not known."""
     if dim.is_whole:
         return 1
     if dim.static_extent is None or dim.is_batch:
@@ -56,7 +56,7 @@ def _is_single(op: block.MapOp, dims: Mapping[str, block.DimAttr]) -> bool:
 
 
 def _is_worth(op: Operation, dims: Mapping[str, block.DimAttr]) -> bool:
-    """True if an operation is a loop whose iterations are parallel, several, and contract much."""
+    """True if an operation is a loop with several parallel iterations and enough multiply-adds."""
     if not isinstance(op, block.MapOp) or any(kind is not Kind.Stack for kind in op.result_kinds):
         return False
     if _iterations(dims[op.dim_name]) == 1:
@@ -75,7 +75,7 @@ def _is_worth(op: Operation, dims: Mapping[str, block.DimAttr]) -> bool:
 
 
 def _distribute(nest: block.MapOp, dims: Mapping[str, block.DimAttr]) -> None:
-    """Cut the body of a map before and after its large loops, and make a map of every part."""
+    """Cut the body of a map before and after its large loops, and make each part a map of its own."""
     parts: list[list[Operation]] = [[]]
     for op in nest.body.block.ops:
         if isinstance(op, block.YieldOp):
@@ -104,7 +104,7 @@ def _distribute(nest: block.MapOp, dims: Mapping[str, block.DimAttr]) -> None:
 
 
 def _with_cheap_ends(parts: Sequence[list[Operation]]) -> list[list[Operation]]:
-    """The parts that are not empty; what needs no loop goes with the loop after it."""
+    """The non-empty parts; operations outside of loops join the part of the next loop."""
     found: list[list[Operation]] = []
     for part in parts:
         if found and not any(isinstance(op, block.MapOp | block.DotOp | block.ReduceOp) for op in found[-1]):
@@ -124,9 +124,9 @@ def _part(
     wanted: Sequence[SSAValue],
     lists: Mapping[SSAValue, SSAValue],
 ) -> block.MapOp:
-    """A map in front of another with some operations of its body, whose results are the values `wanted`.
+    """Insert a map before another one, with some operations of its body; its results are the values `wanted`.
 
-    `lists` has the lists whose elements the body reads: its arguments, and what earlier parts made.
+    `lists` has the lists whose elements the body reads: inputs of the old map, and results of earlier parts.
     """
     needed = {operand for op in ops for operand in _operands(op)}
     inputs = [value for value in lists if value in needed]

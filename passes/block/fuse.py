@@ -1,8 +1,8 @@
-"""`block-fuse`: laws of fusion to the snapshot that is wanted.
+"""`block-fuse`: applies the laws of fusion and returns the requested snapshot.
 
-Phase 2 (`fusion/normalize.py`) brings the program into normal form: the first snapshot. Phase 3
-(`fusion/explore.py`) extends maps to reach others. Termination: see `fusion/termination.py`, whose measure
-`block-fuse{check=true}` asserts at every firing.
+Phase 2 (`passes/fusion/normalize.py`) brings the program into normal form: the first snapshot. Phase 3
+(`passes/fusion/explore.py`) extends maps to reach others. `passes/fusion/termination.py` has the termination
+measure, which `block-fuse{check=true}` asserts at every firing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 WORDS = ("last", "best-traffic", "same-work", "all")
 """Values of the option `snapshot` beside numbers."""
 MORE_WORK = 1.05
-"""Factor by which the flops of a snapshot of the same work may exceed those of the first."""
+"""Factor by which the flops of a snapshot may exceed those of the first and still count as the same work."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class BlockFusePass(ModulePass):
                 )
 
     def auditor(self, function: FuncOp) -> Auditor | None:
-        """Return the auditor of a function's rewrites: none, unless a subclass has one."""
+        """Return an observer that audits a function's rewrites: none, unless a subclass has one."""
 
     def _user_rules(self) -> list[RewritePattern]:
         return user_rules(self.rules)
@@ -189,7 +189,7 @@ class BlockFusePass(ModulePass):
         explorer: Explorer,
         extra: Sequence[RewritePattern],
     ) -> list[Record]:
-        """Do again what led to a snapshot, and keep records of it."""
+        """Apply the extensions that led to a snapshot once more, and record them."""
         from ..fusion.trace.records import Tracer
 
         tracer = Tracer(function, self.programs)
@@ -197,22 +197,24 @@ class BlockFusePass(ModulePass):
         Normalizer(function, tracer, extra).run()
         tracer.snapshot(0, (), laws)
         for length, candidate in enumerate(snapshot.candidates, start=1):
-            self._tell_attempts(snapshot.candidates[: length - 1], candidate, explorer, tracer)
+            self._record_attempts(snapshot.candidates[: length - 1], candidate, explorer, tracer)
             tracer.extension(candidate.description, True, "a structural law fired after it")
             # Sites are found through uses, whose order only a fresh clone has in common with the explorer's.
             function = tracer.function = function.clone()
             touched = apply(function, candidate, tracer)
             Normalizer(function, tracer, extra).run(touched)
             tracer.snapshot(numbers[snapshot.candidates[:length]], snapshot.path[:length], laws)
-        self._tell_attempts(snapshot.candidates, None, explorer, tracer)
+        self._record_attempts(snapshot.candidates, None, explorer, tracer)
         extract_constants(function, tracer)
         tracer.result(snapshot.number)
         return tracer.records
 
-    def _tell_attempts(
+    def _record_attempts(
         self, path: tuple[Candidate, ...], taken: Candidate | None, explorer: Explorer, tracer: Tracer
     ) -> None:
-        """Record the extensions that were tried from the snapshot at the end of a path, but the one taken."""
+        """Record the extensions that were tried from the snapshot at the end of a path, without the one that
+        was taken.
+        """
         for attempt in explorer.attempts:
             if attempt.path == path and attempt.candidate != taken:
                 outcome = "no structural law fired after it: it would repeat work for nothing"
@@ -231,8 +233,8 @@ def _as_it_is(law: AnyLaw) -> Callable[[Facts], AnyLaw]:
 
 
 def extract_constants(function: FuncOp, observer: Observer | None = None) -> None:
-    """Give what depends on declared constants alone a prologue of its own. Runs last: fusion would take it
-    back.
+    """Move computations on declared constants alone into a prologue. This runs last, because fusion would
+    undo it.
     """
     patterns = [ConstantPrologue(observer=observer), *(pattern for pattern, _ in cleanup_patterns())]
     PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(

@@ -1,4 +1,4 @@
-"""`block-mask-remainders`: what pads a ragged block is masked before it can reach a maximum, a sum or a
+"""`block-mask-remainders`: masks the padding of ragged blocks before it can reach a maximum, a sum or a
 contraction.
 """
 
@@ -39,10 +39,10 @@ class BlockMaskRemaindersPass(ModulePass):
 
 
 def mask_remainders(function: FuncOp) -> int:
-    """Mask what must be masked; gives how many masks there are.
+    """Mask unsafe padding; return the number of masks.
 
-    A mask changes what later operators find, so that one unsafe use is mended at a time, by the mask after
-    which the fewest are left: one that several operators share, if there is one.
+    A mask changes the analysis of later operators. So one unsafe use is fixed at a time, by the mask that
+    leaves the fewest unsafe uses: one that several operators share, if there is one.
     """
     dims = block.parse_dims(function.attributes[block.DIMS])
     count = 0
@@ -61,10 +61,11 @@ def mask_remainders(function: FuncOp) -> int:
 
 
 def _places(unsafe: UnsafeUse) -> Iterator[tuple[SSAValue, bool]]:
-    """Return values to mask against an unsafe use, and whether for all their uses; the first wins a tie.
+    """Return values that could be masked for an unsafe use, and whether for all their uses; the first wins a
+    tie.
 
-    That is the operand; where zeros are wanted, also what it is computed from, by operators that stand beside
-    the unsafe one.
+    They are the operand; and, if zeros are wanted, also values from which operators in the same block compute
+    it.
     """
     operand = unsafe.op.operands[unsafe.operand]
     yield operand, True
@@ -85,13 +86,14 @@ def _places(unsafe: UnsafeUse) -> Iterator[tuple[SSAValue, bool]]:
 
 
 _BARRIERS = (block.MapOp, block.LoadOp, block.DotOp, block.RowSumOp, block.RowMaxOp, block.RowMinOp)
-"""Masking what these read would not mask what they give."""
+"""Operators whose result would not be masked by a mask of their operands."""
 
 
 def _mask(unsafe: UnsafeUse, value: SSAValue, everywhere: bool) -> block.ElementwiseOp:
-    """Mask a value for all that use it after the mask, or for the unsafe operator alone.
+    """Mask a value for all later uses, or for the unsafe operator alone.
 
-    An infinity for a maximum is kept from sums and contractions, to which what is there may be harmless.
+    A mask of infinities, for a maximum, does not apply to sums and contractions, for which the old padding
+    may be harmless.
     """
     fill = _fill_value(unsafe, block.element_type_of(value.type))
     body = block.scalar_block([value])
@@ -116,14 +118,14 @@ def _mask(unsafe: UnsafeUse, value: SSAValue, everywhere: bool) -> block.Element
         if not everywhere:
             return use.operation is unsafe.op
         safe = unsafe.wanted != ZERO and isinstance(use.operation, block.DotOp | block.RowSumOp)
-        return not safe and _is_behind(use.operation, masked)
+        return not safe and _comes_after(use.operation, masked)
 
     value.replace_uses_with_if(masked.result, is_meant)
     return masked
 
 
-def _is_behind(op: Operation, other: Operation) -> bool:
-    """True if an operation, or one around it, comes after another one in that one's block."""
+def _comes_after(op: Operation, other: Operation) -> bool:
+    """True if an operation, or one around it, comes after another one in the block of that one."""
     around: Operation | None = op
     while around is not None and around.parent is not other.parent:
         around = around.parent_op()
@@ -131,7 +133,7 @@ def _is_behind(op: Operation, other: Operation) -> bool:
 
 
 def _fill_value(unsafe: UnsafeUse, element_type: Attribute) -> float:
-    """The number that the padding is set to: the neutral element of the reduction."""
+    """The number that replaces the padding: the neutral element of the reduction."""
     number = unsafe.wanted.number
     assert number is not None
     if not isa(element_type, IntegerType):

@@ -1,5 +1,5 @@
-"""Clean-up after rewrites that is no law: dead code, loads of what was just stored, unused results
-and inputs of maps.
+"""Clean-up after rewrites, which is no law: removal of dead code, of loads of what was just stored, and of
+unused results and inputs of maps.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ...dialects.block.canonicalize import (
 
 
 class EraseDead(RewritePattern):
-    """An operation of the dialect whose results are not used is erased; all of them are pure. So is an
-    extent, which would keep the nest that makes its array alive.
+    """Erase an operation of the dialect whose results are not used; all of them are pure. An unused
+    `array.extent` is erased too, because it would keep the nest that makes its array.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -30,7 +30,7 @@ class EraseDead(RewritePattern):
 
 
 def dead_code_patterns() -> tuple[RewritePattern, ...]:
-    """Return what removes operations, and results and inputs of maps, that are not read."""
+    """Return the patterns that remove operations, and results and inputs of maps, that are not read."""
     return EraseDead(), DropUnusedMapResults(), DropUnusedMapInputs()
 
 

@@ -1,8 +1,8 @@
-"""Phase 3 of fusion: snapshots beyond the first, by extending maps.
+"""Phase 3 of fusion: finds snapshots beyond the first by extending maps.
 
-An extension repeats work to save traffic. It is tried on a copy of the program, brought into normal form, and
-kept if a structural law fired. One greedy chain leads to the most fused program; a best-first search by
-modelled bytes and operations finds those between, each snapshot once.
+An extension repeats work to save traffic. It is tried on a copy of the program, which is brought into normal
+form, and kept if a structural law fired. One greedy chain leads to the most fused program. A best-first
+search by modelled bytes and operations finds the snapshots between, each once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .normalize import Normalizer
 EXTENSIONS = extensions()
 
 Cost = tuple[int, int]
-"""Modelled bytes moved and operations computed, to compare snapshots by."""
+"""Modelled bytes moved and operations computed, by which snapshots are compared."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One extension of a program: which law, at which operation (counted in program order), at which of its
-    sites.
+    """One extension of a program: the law, the operation (counted in program order), and the number of its
+    site there.
     """
 
     law: int
@@ -49,7 +49,7 @@ class Candidate:
 
 @dataclass(eq=False)
 class Snapshot:
-    """A complete, legal version of a function, and how it came about."""
+    """A complete, legal version of a function, and the extensions that led to it."""
 
     function: FuncOp
     cost: Cost
@@ -69,7 +69,7 @@ class Attempt:
     path: tuple[Candidate, ...]
     candidate: Candidate
     snapshot: Snapshot | None = None
-    """The snapshot that it leads to; None if no structural law fired after it."""
+    """The resulting snapshot; None if no structural law fired after it."""
 
 
 def _maps(function: FuncOp) -> Iterator[tuple[block.MapOp, int]]:
@@ -104,7 +104,7 @@ def candidates(function: FuncOp) -> list[Candidate]:
 def apply(
     function: FuncOp, candidate: Candidate, observer: Observer | None = None, auditor: Auditor | None = None
 ) -> list[Operation]:
-    """Apply an extension to a program equal to the one it was found in; gives the operations it touched."""
+    """Apply an extension to a program equal to the one it was found in; return the operations it changed."""
     law = EXTENSIONS[candidate.law](Facts(), observer)
     op = next(op for index, (op, _) in enumerate(_maps(function)) if index == candidate.op)
     site = next(site for index, site in enumerate(law.sites(op)) if index == candidate.site)
@@ -124,7 +124,7 @@ def apply(
 
 
 def cost_of(function: FuncOp) -> Cost:
-    """Return what a snapshot moves and computes, at the declared or at assumed sizes."""
+    """Return the modelled traffic and work of a snapshot, at the declared or at assumed sizes."""
     numbers = modelled_traffic(function)
     return numbers["bytes_loaded"] + numbers["bytes_stored"], numbers["flops"]
 
@@ -135,7 +135,7 @@ class Explorer:
 
     extra: Sequence[RewritePattern] = ()
     auditor: Callable[[FuncOp], Auditor | None] = lambda _: None
-    """Gives the auditor, if there is one, of a function that is about to change."""
+    """Returns the auditor, if there is one, of a function that is about to change."""
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     _intern: Interner = field(default_factory=Interner)
     _keys: dict[Snapshot, tuple[int, ...]] = field(default_factory=dict[Snapshot, tuple[int, ...]])
@@ -145,7 +145,7 @@ class Explorer:
     )
 
     def extended(self, snapshot: Snapshot, candidate: Candidate) -> Snapshot | None:
-        """The snapshot that an extension leads to; None if no structural law fired after it."""
+        """Return the snapshot after an extension; None if no structural law fired after it."""
         key = self._key(snapshot), candidate
         if key not in self._tried:
             self._tried[key] = self._extend(snapshot, candidate)
@@ -186,8 +186,8 @@ class Explorer:
                 return snapshots
 
     def with_others(self, chain: Sequence[Snapshot], budget: int) -> list[Snapshot]:
-        """The chain, and other snapshots up to `budget` in all, always extending the one with least modelled
-        traffic.
+        """Return the chain and other snapshots, up to `budget` in all; the search extends the snapshot with
+        the least modelled traffic.
         """
         found = list(chain)
         queue: list[tuple[Cost, int, Snapshot]] = [(chain[0].cost, 0, chain[0])]

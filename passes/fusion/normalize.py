@@ -1,14 +1,14 @@
 """Phase 2 of fusion: laws to a fixpoint.
 
-Order matters in few places. Whole dims are inlined before anything else, for the delicate laws ask which maps
-there are. Consecutive maps are fused when the other laws have done what they can, for a scale or shift that
-could have travelled with a list would tie its producer to what the consumer waits for. Scales leave products
-after that, for they ask what the other factor is computed from. Siblings are fused last, when nothing else
-fires anywhere, for the merged map can stand in the way of a consecutive fusion. Everything else reaches one
-normal form in any order (a test shows it with random orders).
+Order matters in few places. Whole dims are inlined first, because the delicate laws ask which maps there are.
+Consecutive maps are fused after the other laws, because a scale or shift that could have travelled with a
+list would otherwise tie its producer to a result that the consumer waits for. Scales leave products after
+that, because their law asks how the other factor is computed. Siblings are fused last, when nothing else
+fires anywhere, because the merged map can prevent a consecutive fusion. All other laws reach one normal form
+in any order (a test shows it with random orders).
 
-A worklist holds the operations that something near has changed; a sweep over all operations at the end makes
-sure that nothing was missed.
+A worklist holds the operations near a change. A sweep over all operations at the end makes sure that none was
+missed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from ..rules.table import laws_tried_in
 from .cleanup import cleanup_patterns
 
 REACH = 4
-"""Number of users between a change and a law that may look at it; a sweep catches what lies further."""
+"""Number of users between a change and a law that may look at it; the final sweep covers larger distances."""
 
 
 class _Worklist:
-    """Operations to look at, each once, first in first out (or in random order)."""
+    """Operations to look at, each once, first in, first out (or in random order)."""
 
     def __init__(self, random: Random | None = None) -> None:
         self._queue: deque[Operation] = deque()
@@ -79,7 +79,7 @@ class FiringCounts:
 
 
 class _CountingObserver:
-    """Counts firings, and passes them on."""
+    """Counts firings, and passes them on to another observer."""
 
     def __init__(self, firings: FiringCounts, *observers: Observer | None):
         self.firings = firings
@@ -91,7 +91,7 @@ class _CountingObserver:
             observer.fired(law, site)
 
     def refused(self, law: AnyLaw, site: Operation, check: object) -> None:
-        """Refusals are collected at the end, from what is left, and not from every visit on the way."""
+        """Do nothing: refusals are collected at the end, from the final program, and not at every visit."""
 
     def settle(self) -> None:
         for observer in self.observers:
@@ -130,8 +130,9 @@ class Normalizer:
         self.limit = limit
         self._worklist = _Worklist(random)
         self._maps = _Worklist()
-        """Maps that may follow another, once nothing else is left to do; in program order, for it can matter
-        whether a map goes with the one before or the one after."""
+        """Maps that may follow another; the law for them waits until nothing else fires. They are in program
+        order, because it can matter whether a map is fused with the one before or the one after.
+        """
         self._auditor = auditor
         counting = _CountingObserver(self.firings, observer, auditor)
         laws = [law(self.facts, counting) for law in laws_tried_in(Phase.FIXPOINT)]
@@ -160,13 +161,13 @@ class Normalizer:
         self._rewriter: PatternRewriter | None = None
         self._by_type: dict[type[Operation], list[RewritePattern]] = {}
         self._searched_at = -1
-        """The rest of `limit` when equal values were last looked for in vain."""
+        """The rest of `limit` when the last search for equal values found none."""
 
     def run(self, touched: Sequence[Operation] | None = None) -> FiringCounts:
         """Apply the laws until none fires any more.
 
-        `touched`: the operations that changed since the function was in normal form, if it was; they are
-        looked at first.
+        `touched` are the operations that changed since the function was in normal form, if it was; only these
+        are looked at first.
         """
         while self._has_whole_dims() and self._try(self.function, [self._inline]):
             touched = None
@@ -185,10 +186,10 @@ class Normalizer:
         return any(dim.is_whole for dim in (block.declared_dims(self.function) or {}).values())
 
     def _interchange_maps(self) -> bool:
-        """Interchange maps until each list that can be is made in the order in which it is read.
+        """Interchange maps until each list is made in the order in which it is read, if possible.
 
-        One nest after the other, from the readers to the makers: what a nest reads transposed is seen when it
-        has been interchanged itself. Views that are none any more go at once.
+        This goes nest by nest, from the readers to the makers: if a nest reads transposed lists, that shows
+        once it has been interchanged itself. Views that no longer transpose are removed at once.
         """
         fired, again = False, True
         while again:
@@ -200,7 +201,7 @@ class Normalizer:
         return fired
 
     def _settle(self) -> None:
-        """Everything but late laws and siblings, to a fixpoint."""
+        """Apply all laws but late ones and the fusion of siblings, to a fixpoint."""
         while True:
             for op in items_and_maps(self.function):
                 self._worklist.push(op)
@@ -216,7 +217,7 @@ class Normalizer:
             self._drain()
 
     def _fire_late(self) -> bool:
-        """Apply the laws that waited, one after the other, with everything that follows nearby."""
+        """Apply the late laws, one firing after the other, each with all that follows nearby."""
         fired = False
         for op in list(items_and_maps(self.function)):
             laws = [law for law in self._late if law.looks_at(op)]
@@ -226,7 +227,7 @@ class Normalizer:
         return fired
 
     def _fuse_siblings(self) -> bool:
-        """Fuse siblings, one pair after the other, with everything that follows nearby."""
+        """Fuse siblings, one pair after the other, each with all that follows nearby."""
         fired = False
         for op in list(items_and_maps(self.function)):
             while isinstance(op, block.MapOp) and op.parent is not None and self._try(op, [self._siblings]):

@@ -1,23 +1,34 @@
 """The termination measure of phase 2.
 
-Unfold the program to a tree and give every value a weight: a leaf 2; scales, shifts, additions, outer
-products, linear forms and monomials the sum of their operands and 1 (additions of vectors 2, for they become
-linear forms); loads, stores and casts their operand and 1; a multiple of a block and row reductions twice
-their operand; other element-wise operators three times their operands; contractions and Hadamard products
-twice the product of their operands; a stacked list twice its element, a reduced result three times. A firing
-must make the tuple
+Unfold the program to a tree and give every value a weight:
+
+- a leaf has 2;
+- scales, shifts, additions, outer products, linear forms and monomials have the sum of their operands and 1
+  (additions of vectors 2, because they become linear forms);
+- loads, stores and casts have their operand and 1;
+- a multiple of a block and a row reduction have twice their operand;
+- other element-wise operators have three times their operands;
+- contractions and Hadamard products have twice the product of their operands;
+- a stacked list has twice its element, a reduced result three times.
+
+A firing must make the tuple
 
     (transposed views, weight, misplaced pairs, maps, operations and results, nesting depths, iterated dims)
 
-smaller in lexicographic order. The transposed views, those that show an assembled list with its dims in
-another order, count once for each pair of dims that change places, with the number of maps on the longest way
-to the list; the longest ways are compared first (`interchange-maps` puts views of what a nest reads, to which
-the way is shorter, in the place of a view of what it makes). A misplaced pair is a scale or shift over one of
-its kind, a row scale under a column scale, a column shift under a row shift, a shift under an addition, or a
-constant factor under a product. Dead code does not count, but for its dims: `inline-whole-dim` may find
-nothing else. This is checked at run time by
-`block-fuse{check=true}` and in the tests; it is a measured argument with a hand check of the local laws, no
-proof. Extensions do not count: they move maps inward, and each that is kept merges at least one map.
+smaller in lexicographic order.
+
+A transposed view shows an assembled list with its dims in another order. It counts once for each pair of dims
+that change places, together with the number of maps on the longest path to the list; the longest paths are
+compared first. (`interchange-maps` replaces a view of the list that a nest makes by views of lists that it
+reads, which have shorter paths.)
+
+A misplaced pair is a scale or shift over one of its kind, a row scale under a column scale, a column shift
+under a row shift, a shift under an addition, or a constant factor under a product. Dead code does not count,
+but for its dims: `inline-whole-dim` may find nothing else.
+
+`block-fuse{check=true}` and the tests check the measure at run time. It is a measured argument with a hand
+check of the local laws, no proof. Extensions do not count: they move maps inward, and each that is kept
+merges at least one map.
 """
 
 from __future__ import annotations
@@ -52,7 +63,7 @@ _KIND_WEIGHTS = {block.Kind.Stack: 2, block.Kind.Any: 1}
 
 
 class _Fold(ABC):
-    """A number for every value of a program, from those of what it is computed from, each found once."""
+    """A number for every value of a program, computed once from those of its operands."""
 
     leaf: ClassVar[int]
     """The number of an argument of the function."""
@@ -86,11 +97,11 @@ class _Fold(ABC):
 
     @abstractmethod
     def of_item(self, value: SSAValue, owner: Operation) -> int:
-        """The number of what an operation other than a map makes."""
+        """The number of a result of an operation other than a map."""
 
 
 class _Weigher(_Fold):
-    """The weights of values, as the module's text gives them."""
+    """The weights of values, as the docstring of the module defines them."""
 
     leaf = 2
 
@@ -121,7 +132,7 @@ class _Weigher(_Fold):
 
 
 class _Heights(_Fold):
-    """The number of maps on the longest way to a value, from the arguments of the function."""
+    """The number of maps on the longest path to a value, from the arguments of the function."""
 
     leaf = 0
 
@@ -133,7 +144,7 @@ class _Heights(_Fold):
 
 
 def _multiples(value: SSAValue) -> int:
-    """Return the number of constant factors that stand one over the other."""
+    """Return the length of a chain of constant factors."""
     count = 0
     while isinstance(value.owner, block.LinearOp) and len(value.owner.terms) == 1:
         count, value = count + 1, value.owner.terms[0]
@@ -141,7 +152,7 @@ def _multiples(value: SSAValue) -> int:
 
 
 def _shifts(value: SSAValue) -> int:
-    """Return the number of shifts that stand one over the other."""
+    """Return the length of a chain of shifts."""
     count = 0
     while (shift := shift_of(value)) is not None:
         count, value = count + 1, shift.block
@@ -198,7 +209,7 @@ def _measure(function: FuncOp) -> tuple[Measure, Collection[SSAValue]]:
 class MeasureCheck:
     """Asserts, as an observer, that every firing makes the measure of a program smaller.
 
-    Firings in code that is dead, and only waits to be removed, leave it as it is.
+    A firing in dead code, which is about to be removed, may leave it equal.
     """
 
     function: FuncOp
@@ -217,7 +228,7 @@ class MeasureCheck:
         self._last = law.title(), now, not site.results or any(result in live for result in site.results)
 
     def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
-        """Nothing to measure."""
+        """Do nothing: a refusal changes nothing."""
 
     def settle(self) -> None:
-        """Nothing to complete."""
+        """Do nothing: the measure is compared when a law fires."""

@@ -1,4 +1,4 @@
-"""`kernel-fuse-sweeps`: sweeps over the same tiles in one pass, and in place where nothing needs the old
+"""`kernel-fuse-sweeps`: merges sweeps over the same tiles into one pass, in place if nothing needs the old
 values.
 """
 
@@ -142,7 +142,7 @@ def _between(first: Operation, second: Operation) -> Iterator[Operation]:
 
 
 def _may_rise(second: SweepOp, first: SweepOp) -> bool:
-    """True if the second sweep could stand right after the first."""
+    """True if the second sweep can be moved directly after the first."""
     reads, writes = set(second.inputs), set(second.outputs)
     for op in _between(first, second):
         if any(value in reads | writes for value in (*op.results, *tiles_written(op))):
@@ -153,7 +153,7 @@ def _may_rise(second: SweepOp, first: SweepOp) -> bool:
 
 
 def _may_sink(first: SweepOp, second: SweepOp) -> bool:
-    """True if the first sweep could stand right before the second."""
+    """True if the first sweep can be moved directly before the second."""
     reads, writes = set(first.inputs), set(first.outputs)
     for op in _between(first, second):
         if any(tile in writes for tile in (*tiles_read(op), *tiles_written(op))):
@@ -164,8 +164,8 @@ def _may_sink(first: SweepOp, second: SweepOp) -> bool:
 
 
 def _merge(first: SweepOp, second: SweepOp, at: Operation, *, inside: bool = False) -> SweepOp:
-    """One sweep that does what two do, in the place of one of them; `inside`, what the first one computes is
-    for the second alone.
+    """Replace one of two sweeps by a sweep that does the work of both. With `inside`, the results of the
+    first one are only used in the second.
     """
     inputs = list(dict.fromkeys((*first.inputs, *second.inputs)))
     body = kernel.scalar_block(inputs)
@@ -213,7 +213,7 @@ def _merge(first: SweepOp, second: SweepOp, at: Operation, *, inside: bool = Fal
 
 
 def _drop_dead_outputs(function: kernel.FuncOp) -> None:
-    """Drop what sweeps write and nothing reads, until nothing is left to drop."""
+    """Drop outputs of sweeps that nothing reads, repeatedly."""
     changed = True
     while changed:
         changed = False
@@ -259,7 +259,7 @@ def _keep_outputs(op: SweepOp, alive: list[int]) -> None:
 def _write_in_place(body: Block, in_arrays: bool) -> None:
     """Let each sweep write its result over an input of the same type that is not read afterwards.
 
-    With `in_arrays`, tiles that could as well be blocks of arrays (see `kernel-in-place`) stay by themselves.
+    With `in_arrays`, tiles that may be blocks of arrays (see `kernel-in-place`) are left alone.
     """
     for op in list(body.ops):
         if not isinstance(op, SweepOp):
@@ -297,7 +297,7 @@ def _rows_of_lanes(tile: SSAValue, axes: int) -> bool:
 
 
 def _ends_at(tile: SSAValue, op: Operation) -> bool:
-    """True if a tile is read here for the last time, having been written before, all in this body."""
+    """True if a tile is read here for the last time, was written before, and is used in this body only."""
     return isinstance(tile.owner, TileOp) and all(
         use.operation is op or _precedes(use.operation, op) for use in tile.uses
     )

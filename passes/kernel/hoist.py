@@ -1,4 +1,4 @@
-"""`kernel-hoist`: what is the same in every iteration of a loop is done once, before it."""
+"""`kernel-hoist`: moves operations that are the same in every iteration of a loop before the loop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KernelHoistPass(ModulePass):
 
 
 def hoist(loop: kernel.ForOp) -> None:
-    """Move what does not depend on one loop in front of it."""
+    """Move operations that do not depend on a loop before it."""
     body = loop.body.block
     for op in list(body.ops):
         if _is_invariant(op, loop):
@@ -68,14 +68,14 @@ def _is_invariant(op: Operation, loop: kernel.ForOp) -> bool:
 
 
 def _changes_in(value: SSAValue, body: Block) -> bool:
-    """True if a loop's body makes a value, or writes to it."""
+    """True if the body of a loop defines a value, or writes to it."""
     if isinstance(value.owner, kernel.CursorOp):
         return value.owner.parent is body
     return any(_stands_in(writer, body) for writer in kernel.writers(value))
 
 
 def _read_before(tile: SSAValue, op: Operation) -> bool:
-    """True if a tile is read before it is written: what the iteration before left there."""
+    """True if a tile is read before it is written, so that it carries a value from the iteration before."""
     body = op.parent
     assert body is not None
     around = [body.find_ancestor_op_in_block(reader) for reader in kernel.readers(tile)]

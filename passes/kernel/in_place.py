@@ -1,4 +1,4 @@
-"""`kernel-in-place`: sweeps work on arrays where they lie, and results leave past the caches."""
+"""`kernel-in-place`: lets sweeps work directly on arrays, and writes results past the caches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mark_moves(function: kernel.FuncOp) -> None:
 
 
 def _leaves(op: StoreOp) -> bool:
-    """True if a store writes rows of a result, each element once, that nothing in the kernel reads."""
+    """True if a store writes rows of a result, each element once, and nothing in the kernel reads them."""
     cursor, type = op.target.owner, op.source.type
     if not isinstance(cursor, CursorOp) or not isinstance(type, TileType) or len(type.dims) != 2:
         return False
@@ -74,7 +74,7 @@ def _has_columns_in_lanes(tile: SSAValue) -> bool:
 
 
 def _is_read_only(op: LoadOp) -> bool:
-    """True if a load is all that writes to its tile, and all that reads it comes after, in one body."""
+    """True if only a load writes its tile, and all readers come after it, in one body."""
     cursor, tile = op.source.owner, op.target
     return (
         isinstance(cursor, CursorOp)
@@ -86,7 +86,9 @@ def _is_read_only(op: LoadOp) -> bool:
 
 
 def _is_swept_again(op: LoadOp) -> bool:
-    """True if several sweeps follow over the rows of a tile; what one sweep reads, hardware fetches ahead."""
+    """True if several sweeps go over the rows of a tile. For a single sweep the hardware prefetches by
+    itself.
+    """
     type, body = op.target.type, op.parent
     assert body is not None
     if not isinstance(type, TileType) or len(type.dims) != 2:

@@ -1,9 +1,9 @@
-"""`kernel-pack-constants`: constant operands of contractions are packed once, in the order of reading.
+"""`kernel-pack-constants`: packs constant operands of contractions once, in the order in which they are read.
 
-With rows in lanes, the elements of the right operand are broadcast one by one: a register tile takes
-`ROWS` rows of it through all k, which are many streams, or a new page for every k. With columns in lanes its
-elements are vectors: of an operand as it lies every k is a row of its own. Packed in groups of rows, either
-is one stream.
+With rows in lanes, the elements of the right operand are broadcast one by one. A register tile takes `ROWS`
+rows of it through all k. In a plain matrix these are many streams, or a new page for every k. With columns in
+lanes its elements are vectors, and in a plain matrix every k is in another row. Packed in groups of rows,
+either is one stream.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ...dialects import block, kernel
 from ...dialects.attributes import CONSTANT
 
 ROWS = 6
-"""Rows of a register tile: as many as the micro-kernels of the targets have room for beside the lanes."""
+"""Rows of a register tile: as many as the targets' micro-kernels have registers for, beside the lanes."""
 
 PAIR = 2
-"""Number of products of bf16 that an instruction adds to one sum."""
+"""Number of products of bf16 that one instruction adds to a sum."""
 
 PANEL = 128
-"""Bytes of a group, or of f32's where 16-bit floats are kept: two vectors of the widest kind."""
+"""Bytes of a group (of its f32 form, if 16-bit floats are kept): two vectors of the widest kind."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _cursors(argument: SSAValue) -> list[kernel.CursorOp]:
 
 
 def _layout_for(called: kernel.FuncOp, argument: BlockArgument[Attribute]) -> kernel.ArrayType | None:
-    """The type of an array of a kernel once it is packed; None where that is not possible, or no gain."""
+    """The type of an array of a kernel once it is packed; None if that is impossible, or no gain."""
     type, cursors = argument.type, _cursors(argument)
     assert isinstance(type, kernel.ArrayType)
     plain = len(type.extents) == 2 and type.packed is None
@@ -182,14 +182,14 @@ def _multiplies_in_bf16(cursor: kernel.CursorOp) -> bool:
 
 
 def _computes_in_double(called: kernel.FuncOp) -> bool:
-    """True if a kernel has tiles that f32 would round: it then multiplies nothing in bf16."""
+    """True if a kernel has tiles that f32 would round; it then never multiplies in bf16."""
     return any(
         isinstance(op, kernel.TileOp) and op.result.type.element_type in (f64, i32) for op in called.walk()
     )
 
 
 def _is_block_of_matrix(cursor: kernel.CursorOp) -> bool:
-    """True if a cursor goes through all blocks of a matrix, seen as it is or transposed."""
+    """True if a cursor goes through all blocks of a matrix, plain or transposed."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     axes = sorted([dim] for dim in item.dims)
@@ -197,7 +197,7 @@ def _is_block_of_matrix(cursor: kernel.CursorOp) -> bool:
 
 
 def _lanes_of_readers(cursor: kernel.CursorOp) -> set[kernel.Lanes | None]:
-    """Return what runs along the lanes of contractions with a cursor on the right; None for other users."""
+    """Return the lanes of contractions that have a cursor on the right; None for other users."""
     found: set[kernel.Lanes | None] = set()
     for use in cursor.result.uses:
         user = use.operation

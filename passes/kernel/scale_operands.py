@@ -1,10 +1,9 @@
-"""`kernel-scale-operands`: a constant factor of a contraction's result goes onto its left operand.
+"""`kernel-scale-operands`: moves a constant factor of a contraction's result to its left operand.
 
-c·(a·b) = (c·a)·b. The left operand of an attention's scores is packed once for all blocks of keys, so that
-the scale of the logits costs nothing where it is done to the queries, and the scores are read for their
-maximum as the contraction wrote them. Each product gets one more rounding, of the size of those that the
-contraction has anyway (none where c is a power of two); c is at most 1, so that nothing overflows that did
-not before.
+c·(a·b) = (c·a)·b. In an attention the left operand of the scores is packed once for all blocks of keys. The
+scale of the logits costs nothing there, and the maximum is taken of the scores as the contraction wrote them.
+Each product gets one more rounding, of the size of those that the contraction has anyway (none if c is a
+power of two). c is at most 1, so that nothing new overflows.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class KernelScaleOperandsPass(ModulePass):
 
 
 def scale_operand(contraction: kernel.ContractOp) -> bool:
-    """Do it for one contraction; gives whether it was done."""
+    """Move the factor of one contraction; return True if it has one that can move."""
     tile, result = contraction.lhs, contraction.accumulator
     load = _only_writer(tile)
     if not isinstance(load, kernel.LoadOp) or kernel.readers(tile) != [contraction]:
@@ -75,7 +74,7 @@ def _only_writer(tile: SSAValue) -> Operation | None:
 
 
 def _products(reader: Operation, tile: SSAValue) -> list[arith.MulfOp] | None:
-    """The multiplications by a constant that are all that a sweep does with a tile; None if it does more."""
+    """The multiplications by a constant, if a sweep does nothing else with a tile; else None."""
     if not isinstance(reader, kernel.SweepOp) or tile in reader.outputs:
         return None
     found: list[arith.MulfOp] = []
@@ -93,7 +92,7 @@ def _products(reader: Operation, tile: SSAValue) -> list[arith.MulfOp] | None:
 
 
 def _scale(load: kernel.LoadOp, tile: SSAValue, type: kernel.TileType, factor: float) -> None:
-    """Multiply a tile by a factor where it has been loaded."""
+    """Multiply a tile by a factor directly after its load."""
     body = kernel.scalar_block([tile])
     body.args[0].name_hint = tile.name_hint
     scalars = ScalarBuilder(Builder(InsertPoint.at_end(body)))

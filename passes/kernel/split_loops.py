@@ -1,8 +1,9 @@
-"""`kernel-split-loops`: long loops go to more thread blocks, in parts, which another kernel unites.
+"""`kernel-split-loops`: divides long loops among more thread blocks, and merges the parts in another kernel.
 
-It is what matrix products call split-K, and attention of few queries flash decoding: a kernel whose parallel
-loop has few iterations, and a `kernel.for … merge` in it, becomes two. The first computes the parts, each
-into arrays of its own; the second unites them in order, by what `merge` says, and does what comes after.
+This is split-K for matrix products, and flash decoding for attention with few queries. A kernel whose
+parallel loop has few iterations, and that has a `kernel.for … merge`, becomes two. The first computes the
+parts, each into arrays of its own. The second merges them in order, by the region of `merge`, and does the
+rest.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from ...dialects.block import Blocking, DimAttr
 from ...dialects.kernel.effects import tiles_read, tiles_written
 
 LEAST = 4
-"""Iterations that a part has at least: below that, uniting takes as long as it saves."""
+"""Iterations that a part has at least; with fewer, merging takes as long as it saves."""
 MOST_OF_UNKNOWN = 32
-"""Parts of a loop whose iterations only a call knows: each costs a little, even one without iterations."""
+"""Parts of a loop with an unknown number of iterations: each costs a little, even one without iterations."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class _Split:
         return next(name for name in ("S", *(f"S{n}" for n in range(1, 99))) if name not in self.dims)
 
     def apply(self, launch: kernel.LaunchOp, name: str) -> None:
-        """Cut the kernel of a launch in two; `name` is that of the one that computes the parts."""
+        """Split the kernel of a launch in two; `name` is that of the one that computes the parts."""
         carried = list(self.loop.carried)
         types = [tile.type for tile in carried]
         tile_types = [type for type in types if isinstance(type, kernel.TileType)]
@@ -153,7 +154,7 @@ class _Split:
         return cursor
 
     def _unite(self, arrays: list[kernel.ArrayType], types: list[kernel.TileType]) -> None:
-        """Let the kernel take the parts instead of computing them."""
+        """Let the kernel load the parts instead of computing them, and merge them."""
         merge = self.loop.merge
         assert merge is not None
         body = self.function.body.block
@@ -165,12 +166,12 @@ class _Split:
             argument = body.insert_arg(array, count + number)
             tile, other = self.loop.carried[number], merge.block.args[number]
             argument.name_hint = tile.name_hint
-            room = kernel.TileOp(type)
-            room.result.name_hint = other.name_hint
-            self.parallel.body.block.insert_op_before(room, first)
+            received = kernel.TileOp(type)
+            received.result.name_hint = other.name_hint
+            self.parallel.body.block.insert_op_before(received, first)
             cursor = self._cursor(argument, type)
-            steps.add_ops([cursor, kernel.LoadOp(room.result, cursor.result)])
-            other.replace_all_uses_with(room.result)
+            steps.add_ops([cursor, kernel.LoadOp(received.result, cursor.result)])
+            other.replace_all_uses_with(received.result)
         for op in list(merge.block.ops):
             op.detach()
             steps.add_op(op)
@@ -187,7 +188,7 @@ class _Split:
 
 
 def _split_of(function: kernel.FuncOp, tasks: int) -> _Split | None:
-    """Return the cut of a kernel in two; None if it stays whole."""
+    """Return the split of a kernel; None if it stays whole."""
     dims = block.parse_dims(function.attributes[block.DIMS])
     parallels = list(function.body.block.ops)
     if len(parallels) != 1:
@@ -235,7 +236,7 @@ def _trips(dim: DimAttr) -> int | None:
 
 
 def _may_split(loop: kernel.ForOp, parallel: kernel.ParallelOp) -> bool:
-    """True if the iterations of a loop may be those of several kernels."""
+    """True if the iterations of a loop may be divided among kernels."""
     merge = loop.merge
     if merge is None or not loop.carried:
         return False
@@ -262,7 +263,7 @@ def _may_split(loop: kernel.ForOp, parallel: kernel.ParallelOp) -> bool:
 
 
 def drop_unread(parallel: kernel.ParallelOp) -> None:
-    """Erase what writes tiles that are not read, and what is used no more."""
+    """Erase writes to tiles that are not read, and operations without uses."""
     while True:
         dead = [op for op in parallel.walk(reverse=True) if _is_dead(op)]
         if not dead:

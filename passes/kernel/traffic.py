@@ -1,4 +1,4 @@
-"""The pass ``kernel-traffic``: what kernels read and write of each array, as a table or as JSON."""
+"""The pass ``kernel-traffic``: the traffic of kernels with each array, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..analysis.traffic.symbolic import Polynomial
 
 HEADINGS = ("bytes read", "bytes written")
 UNTIL = (
-    "until(#M·N): elements of N that a loop visits which ends at the block of M at hand, "
+    "until(#M·N): elements of N that a loop visits which ends at the current block of M, "
     "summed over the blocks of M"
 )
 

@@ -1,7 +1,7 @@
-"""Rewrite rules by name: every module of this folder is a rule, and its file bears the rule's name.
+"""Rewrite rules by name: every module of this folder is a rule, named as its file.
 
-A new rule is a new file. `law.py` says what it must hold, `table.py` puts the laws of all files in order, and
-`shared/` holds what several of them need.
+A new rule is a new file. `law.py` has the base class of laws, `table.py` orders the laws of all files, and
+`shared/` has helpers for several of them.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from xdsl.pattern_rewriter import RewritePattern
 RuleFactory = Callable[[], RewritePattern]
 
 NO_RULES = frozenset({"constant_prologue", "law", "table", "user_rule"})
-"""Modules beside the rules: what rules are made of, and the law that `block-fuse` alone applies."""
+"""Modules that are no rules: the parts that rules are made of, and the law that only `block-fuse` applies."""
 
 
 def _built_in(name: str) -> RuleFactory:

@@ -47,7 +47,7 @@ class Constants:
         return bool(owner.operands) and all(self(operand) for operand in owner.operands)
 
     def leaves(self, value: SSAValue) -> bool:
-        """True if something that is no constant uses a value."""
+        """True if an operation that depends on other values uses a value."""
         for use in value.uses:
             user = use.operation
             if isinstance(user, block.YieldOp):
@@ -77,7 +77,7 @@ class _Slice:
     loops: dict[block.MapOp, set[int]] = field(default_factory=dict[block.MapOp, "set[int]"])
 
     def need(self, value: SSAValue) -> None:
-        """Take in a value and all that it needs, but for what stands at the top of the function."""
+        """Add a value and all that it depends on, except operations at the top of the function."""
         owner = value.owner
         if isinstance(owner, Block):
             loop = owner.parent_op()
@@ -100,7 +100,7 @@ class _Slice:
                 self.need(operand)
 
     def need_of_map(self, map_: block.MapOp, result: SSAValue) -> None:
-        """Take in what one result of a map needs from outside it."""
+        """Add the values from outside a map that one of its results depends on."""
         for value in part_for(map_, result).outside:
             self.need(value)
 
@@ -202,7 +202,7 @@ class ConstantPrologue(Law[Maker, _Constant]):
         known: dict[SSAValue, SSAValue],
         place: Placer,
     ) -> SSAValue:
-        """Write what is needed inside the first `level` loops and give the stored item or their list."""
+        """Write the slice inside the first `level` loops; return the stored item or their list."""
         for op in part.at(level, nest):
             for wanted in part.ops[op]:
                 assert isinstance(wanted, OpResult)

@@ -16,7 +16,7 @@ from .law import Check, Law, Phase, Topic
 
 @dataclass(frozen=True)
 class _Repeated:
-    """Values that are computed a second time, each with the first that is the same."""
+    """Values that are computed a second time, each with its first occurrence."""
 
     pairs: tuple[tuple[SSAValue, SSAValue], ...]
     visible: bool

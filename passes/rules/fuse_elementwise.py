@@ -1,5 +1,5 @@
-"""Element-wise operators that feed one another become one, at the very end: before, they hide what other laws
-look for.
+"""Element-wise operators that feed one another become one. This comes last, because other laws look for the
+separate operators.
 """
 
 from __future__ import annotations

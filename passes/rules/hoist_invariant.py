@@ -20,7 +20,7 @@ Invariant = (
 
 
 def _current_blocks(op: Operation) -> set[str]:
-    """Return the dims whose index, or the extent of whose current block, an operator asks for."""
+    """Return the dims of which an operator uses the index, or the extent of the current block."""
     dims = {inner.dim_name for inner in op.walk() if isinstance(inner, block.IndexOp)}
     if isinstance(op, block.ElementwiseOp | block.CustomOp):
         dims.update(_axes(op.results).difference(_axes(op.operands)))
@@ -64,7 +64,7 @@ class HoistInvariant(Law[Invariant, _Inside]):
         invariant = not any(is_inside(value, site.map) for value in site.op.operands)
         yield Check("invariant", invariant, f"an operand changes over {dim}", noteworthy=False)
         needed = dim in _current_blocks(site.op)
-        yield Check("index", not needed, f"the operator asks for the index, or the block at hand, of {dim}")
+        yield Check("index", not needed, f"the operator asks for the index, or the current block, of {dim}")
 
     def rewrite(self, op: Invariant, site: _Inside, rewriter: PatternRewriter) -> None:
         op.detach()

@@ -56,19 +56,19 @@ class InterchangeMaps(Law[block.PartitionOp, TransposedView]):
 
     def checks(self, site: TransposedView) -> Iterator[Check]:
         nest, depth = site.nest, site.depth
-        beside = next((inner for outer, inner in pairwise(nest) if len(outer.body.block.ops) != 2), None)
+        imperfect = next((inner for outer, inner in pairwise(nest) if len(outer.body.block.ops) != 2), None)
         kinds = {kind for map_ in nest for kind in map_.result_kinds}
         if len(nest) < depth:
             outer, inner = site.made[len(nest) - 1 : len(nest) + 1]
             reason = f"no map over {inner} makes what the map over {outer} yields"
-        elif beside is not None:
-            reason = f"the map over {beside.dim_name} does not stand alone in the map around it"
+        elif imperfect is not None:
+            reason = f"the map over {imperfect.dim_name} does not stand alone in the map around it"
         else:
             reason = "the maps do not only stack"
         only_stack = kinds <= {Kind.Stack} and all(
             value.owner is inner for outer, inner in pairwise(nest) for value in outer.yield_op.arguments
         )
-        yield Check("perfect", len(nest) == depth and beside is None and only_stack, reason)
+        yield Check("perfect", len(nest) == depth and imperfect is None and only_stack, reason)
         read = [
             result
             for result, kind in zip(nest[0].results, nest[0].result_kinds, strict=True)
@@ -80,8 +80,8 @@ class InterchangeMaps(Law[block.PartitionOp, TransposedView]):
             for view in views_along(nest[0])
             if (other := dims_of(view.result.type)[:depth]) != site.wanted[:depth]
         ]
-        told = ", ".join(others[0]) if others else ""
-        yield Check("one-order", not others, f"another view nests the dims as {told}")
+        order_text = ", ".join(others[0]) if others else ""
+        yield Check("one-order", not others, f"another view nests the dims as {order_text}")
         moving = [element.list for element in elements_of(nest) if changes_order(element, site)]
         stuck = [value for value in moving if not is_viewable(value)]
         yield Check(

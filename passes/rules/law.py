@@ -1,4 +1,4 @@
-"""The form of a law of fusion: what it says, when it applies, what it does, and why it declined."""
+"""The base class of laws of fusion: documentation, sites, side conditions with reasons, and the rewrite."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ SiteT = TypeVar("SiteT")
 
 @dataclass(frozen=True)
 class Check:
-    """One side condition at one site: its name, whether it holds, and what to say where it does not."""
+    """One side condition at one site: its name, whether it holds, and the reason to give if it does not."""
 
     condition: str
     holds: bool
     reason: str
     noteworthy: bool = True
-    """True if a refusal for this reason tells something about the program, rather than the obvious."""
+    """True if a refusal for this reason says something about the program that is not obvious."""
 
 
 class Observer(Protocol):
-    """An object that is told what laws do."""
+    """An object that is notified of the firings and refusals of laws."""
 
     def fired(self, law: AnyLaw, site: Operation) -> None:
-        """A law is about to rewrite at `site`."""
+        """A law is about to rewrite `site`."""
 
     def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
         """A law looked at `site` and declined."""
 
     def settle(self) -> None:
-        """Everything that follows from the last firing has happened."""
+        """Everything that follows from the last firing has been applied."""
 
 
 class Auditor(Observer, Protocol):
-    """An observer that checks what patterns do while they do it."""
+    """An observer that checks rewrites as they happen."""
 
     def listen(self, rewriter: PatternRewriter) -> None:
         """Patterns are about to be tried with this rewriter."""
@@ -97,11 +97,11 @@ class Law(RewritePattern, ABC, Generic[OpT, SiteT]):
     numerics: ClassVar[str] = "exact"
     side_conditions: ClassVar[Mapping[str, str]] = {}
     anchors: ClassVar[tuple[type[Operation], ...]]
-    """The classes of the operations at which the law looks for sites: those of its first type argument."""
+    """The classes of the operations at which the law looks for sites, from its first type argument."""
     structural: ClassVar[bool] = False
     """True if the law removes a list or a map, so that an extension that leads to it is worth keeping."""
     delicate: ClassVar[bool] = False
-    """True if the law can cancel numerically and therefore fires on demand only."""
+    """True if the law can cause cancellation, and therefore fires on demand only."""
     phase: ClassVar[Phase] = Phase.FIXPOINT
     """The step of fusion that tries the law."""
     topic: ClassVar[Topic] = Topic.OTHER
@@ -141,7 +141,7 @@ class Law(RewritePattern, ABC, Generic[OpT, SiteT]):
 
     @abstractmethod
     def sites(self, op: OpT) -> Iterable[SiteT]:
-        """Return what the law could rewrite at an operation."""
+        """Return the sites at an operation that the law could rewrite."""
 
     def checks(self, site: SiteT) -> Iterator[Check]:
         """Return the side conditions at a site, in order; later ones may rely on earlier ones."""
@@ -185,7 +185,9 @@ AnyLaw: TypeAlias = "Law[Any, Any]"
 
 
 def type_argument(cls: type, generic: type, parameter: TypeVar) -> Any:
-    """Return what a subclass of a generic class has for one of its parameters: a type, or a type variable."""
+    """Return the argument that a subclass of a generic class has for one parameter: a type, or a type
+    variable.
+    """
     if cls is generic:
         return parameter
     bases: Iterable[Any] = vars(cls).get("__orig_bases__", cls.__bases__)
@@ -208,7 +210,7 @@ def operation_classes(type_: Any) -> tuple[type[Operation], ...]:
 
 
 class Placer:
-    """Inserts new operations before one place, in the name of the operation that they replace."""
+    """Inserts new operations before one place, on behalf of the operation that they replace."""
 
     def __init__(self, rewriter: PatternRewriter, before: Operation, like: Operation | None = None):
         self.rewriter = rewriter

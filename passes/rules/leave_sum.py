@@ -21,7 +21,7 @@ ProducerT = TypeVar("ProducerT", bound=Operation)
 
 @dataclass(frozen=True)
 class Summed:
-    """A summed result of a map and what the body yields for it."""
+    """A summed result of a map and the value that the body yields for it."""
 
     map: block.MapOp
     index: int
@@ -36,13 +36,13 @@ class Summed:
 @dataclass(frozen=True)
 class _SummedBy(Summed, Generic[ProducerT]):
     producer: ProducerT
-    """The operator in the body that makes what is yielded."""
+    """The operator in the body that computes the yielded value."""
 
 
 def summed_results(op: block.MapOp) -> Iterator[Summed]:
     """Return the summed results of a map that are used.
 
-    A sum relative to a maximum is none of them: it weighs each iteration by another factor.
+    A sum relative to a maximum is not among them, because it scales each iteration by another factor.
     """
     for index, (kind, value) in enumerate(zip(op.kinds.data, op.yield_op.operands, strict=True)):
         if kind.data is Kind.Sum and op.results[index].uses and op.result_pivots[index] is None:
@@ -56,7 +56,7 @@ class _LeaveSum(Law[block.MapOp, SiteT], Generic[SiteT]):
 
 
 class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
-    """A law that takes an operator of one class, or of several, out of a summed result."""
+    """A law that moves an operator of certain classes out of a summed result."""
 
     traffic = "none; less work an iteration, and the loop no longer waits for what left it"
     numerics = "the sum is taken before the operator instead of after it"
@@ -67,7 +67,7 @@ class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
         cls.operators = operation_classes(type_argument(cls, _OutOfSum, ProducerT))
 
     def takes_out(self, op: Operation | Block) -> TypeGuard[ProducerT]:
-        """True if the law is about an operator."""
+        """True if the law applies to an operator."""
         return isinstance(op, self.operators)
 
     def sites(self, op: block.MapOp) -> Iterator[_SummedBy[ProducerT]]:
@@ -80,7 +80,9 @@ class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
 def _sums(
     site: Summed, values: list[SSAValue], rewriter: PatternRewriter
 ) -> tuple[list[SSAValue], SSAValue, Placer]:
-    """Yield each of `values` as a sum of its own; the sums, the old result and a place after the map."""
+    """Yield each of `values` as a sum of its own; return the sums, the old result and a place after the
+    map.
+    """
     results = add_results(site.map, [(value, Kind.Sum) for value in values], rewriter)
     new = results[0].owner
     assert isinstance(new, block.MapOp)
@@ -248,7 +250,9 @@ class SumOfLinear(_OutOfSum[block.LinearOp]):
 
 
 def _summed_coefficient(coefficient: CoefficientAttr, dim: str, scope: Operation) -> CoefficientAttr:
-    """A coefficient, summed over all blocks of a dim: widths add up to the extent, the rest is counted."""
+    """Return a coefficient summed over all blocks of a dim: widths add up to the extent, anything else is
+    multiplied by the number of blocks.
+    """
     width = DimQuantity("width", dim)
     if width in coefficient.factors:
         rest = [factor for factor in coefficient.factors if factor != width]

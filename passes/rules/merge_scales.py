@@ -34,7 +34,7 @@ class _OneForTwo(_MergeScales[OuterT, OuterT], Generic[OuterT]):
 
     @abstractmethod
     def combine(self, place: Placer, first: SSAValue, second: SSAValue) -> SSAValue:
-        """Return the vector that does what two vectors do one after the other."""
+        """Return the vector with the effect of two vectors one after the other."""
 
     def sites(self, op: OuterT) -> Iterator[OuterT]:
         inner = op.block.owner

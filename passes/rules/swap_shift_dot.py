@@ -29,7 +29,7 @@ class _SwapShiftDot(Law[OpT, SiteT], Generic[OpT, SiteT]):
 
 
 class _OnDemand(_SwapShiftDot[OpT, SiteT], Generic[OpT, SiteT]):
-    """A law that can cancel numerically, and fires only for shifts that a reduction is waited for."""
+    """A law that can cause cancellation. It fires only for shifts that wait for a reduction."""
 
     numerics = "cancels where the shift is large: `block-stabilize` gives the statistics a pivot"
     side_conditions = {

@@ -1,4 +1,4 @@
-"""All laws, in the order in which fusion tries them and in that in which documentation lists them."""
+"""All laws, in the order in which fusion tries them and in the order of the documentation."""
 
 from __future__ import annotations
 
@@ -62,14 +62,16 @@ def later_laws() -> list[type[AnyLaw]]:
 
 
 class Rule(RewritePattern):
-    """All variants of one law, by the name that users know; at an operation the first that applies fires."""
+    """All variants of one law, under the name that users know; at an operation the first that applies
+    fires.
+    """
 
     def __init__(self, name: str):
         self.laws = [law() for law in laws_of(name)]
 
     @property
     def summary(self) -> str:
-        """The law in one sentence; of a law with variants, what they have in common."""
+        """The law in one sentence; for a law with variants, their common idea."""
         if len(self.laws) == 1:
             return self.laws[0].law
         doc = sys.modules[type(self.laws[0]).__module__].__doc__ or ""

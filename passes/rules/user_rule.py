@@ -1,4 +1,4 @@
-"""A user's rewrite pattern among the laws: it fires in the driver and shows up in the trace."""
+"""A user's rewrite pattern as a law: the driver applies it, and the trace records it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class UserRule(Law[Operation, None]):
 
     @staticmethod
     def wrapping(name: str, pattern: RewritePattern) -> UserRule:
-        """The rule under its name: a class of its own, for a law's name belongs to its class."""
+        """Wrap a rule under its name in a class of its own, because the name of a law belongs to its
+        class.
+        """
         law = cleandoc(type(pattern).__doc__ or "").partition("\n")[0] or UserRule.law
         return type("NamedUserRule", (UserRule,), {"name": name, "law": law})(pattern)
 
@@ -64,7 +66,7 @@ def user_rules(names: tuple[str, ...]) -> list[RewritePattern]:
 
 
 def laws_among(patterns: Sequence[RewritePattern]) -> list[AnyLaw]:
-    """The user rules that are laws themselves, and so can say why they decline."""
+    """The user rules that are laws themselves, and can therefore say why they decline."""
     return [
         cast(AnyLaw, pattern)
         for pattern in patterns

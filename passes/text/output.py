@@ -34,7 +34,7 @@ def _umask() -> int:
 
 
 def print_text(text: str) -> None:
-    """Write to standard output, as UTF-8 whatever the locale says. Raises OSError."""
+    """Write to standard output, as UTF-8 in any locale. Raises OSError."""
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:  # a StringIO, or what a notebook puts there

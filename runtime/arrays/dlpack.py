@@ -1,7 +1,7 @@
-"""Arrays of other libraries in this process's memory, read from their DLPack capsules without numpy.
+"""Arrays of other libraries, read from their DLPack capsules, because numpy cannot read bfloat16 from DLPack.
 
-numpy reads no bfloat16 from DLPack. The structures are those of dlpack.h, version 1
-(https://dmlc.github.io/dlpack/latest/c_api.html); capsules without a version have those from before it.
+The structures are those of dlpack.h, version 1 (https://dmlc.github.io/dlpack/latest/c_api.html); capsules
+without a version have the structures before it.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ class DLPackTensor:
 
 
 def device_of(value: object, label: str) -> tuple[int, int]:
-    """Type and number of the device that an array with `__dlpack__` is on.
+    """Type and number of the device of an array with `__dlpack__`.
 
-    Raises InputError, naming `label`, where it does not say so (a torch tensor without memory does not).
+    Raises InputError, naming `label`, if the array does not say (a torch tensor without memory does not).
     """
     try:
         device, index = cast(DLPackArray, value).__dlpack_device__()
@@ -125,11 +125,12 @@ def device_of(value: object, label: str) -> tuple[int, int]:
 
 
 def read_dlpack(value: DLPackArray, label: str, *, stream: int | None = None) -> DLPackTensor:
-    """The tensor that an object offers by DLPack, in the memory that it has: the CPU's, or with a stream (its
-    address, or DLPack's number for a default stream) a GPU's, ready for what is launched to that stream.
+    """Return the tensor that an object offers by DLPack, without a copy: in the CPU's memory, or with a
+    stream (its address, or DLPack's number for a default stream) in a GPU's, ready for kernels that are
+    launched to that stream.
 
     Raises InputError, naming `label`, for another device, for an element type that numpy and ml_dtypes do not
-    have, and where the object refuses (a torch tensor that requires gradients does).
+    have, and if the object refuses (a torch tensor that requires gradients does).
     """
     devices, place = (CPU_DEVICES, "in the CPU's memory") if stream is None else (GPU_DEVICES, "on the GPU")
     options: dict[str, Any] = {} if stream is None else {"stream": stream}

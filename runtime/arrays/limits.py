@@ -1,4 +1,4 @@
-"""Size of memory, and arrays that fit into it: sizes are checked before anything is allocated."""
+"""Size of memory, and arrays that fit it: sizes are checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ ALIGNMENT = 64
 LARGEST_OFFSET = 2**63 - 1
 
 _LARGE_PAGE = 2**21
-"""Bytes: the address of a large page is a multiple of that."""
+"""Bytes of a large page, and the alignment of its address."""
 
 _ALWAYS = 2**24
-"""Bytes that are allocated without a query of free memory, which takes longer than a small program."""
+"""Bytes that are allocated without a query of free memory, which takes longer than a small program runs."""
 
 MEMINFO = Path("/proc/meminfo")
 
 
 def available_memory(meminfo: Path = MEMINFO, root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> int | None:
-    """Bytes that can be allocated without swapping, within the container's limit; None if nothing tells."""
+    """Bytes that can be allocated without swapping, within the container's limit; None if the system does not
+    say.
+    """
     found = [_system_memory(meminfo), *(_group_memory(folder) for folder in own_cgroups("memory", root, own))]
     return min((count for count in found if count is not None), default=None)
 
@@ -74,7 +76,9 @@ def _group_memory(folder: Path) -> int | None:
 
 
 def checked_bytes(label: str, shape: Sequence[int], itemsize: int) -> int:
-    """The bytes of a compact array. Raises InputError where 64-bit offsets or the memory do not suffice."""
+    """Return the bytes of a compact array. Raises InputError if 64-bit offsets or the memory do not
+    suffice.
+    """
     count = math.prod(shape) * itemsize
     if any(extent < 0 for extent in shape):
         raise InputError(f"{label} has shape {list(shape)}, expected no negative extents")
@@ -133,12 +137,14 @@ def _data_address(array: Array) -> int:
 
 
 def _address_in_object(array: Array) -> int:
-    """As numpy's C API has it: the address is the first field of an array after the object's head."""
+    """Read the address from the array object: in numpy's C API it is the first field after the head."""
     return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
 
 
 def _reader_of_addresses() -> Callable[[Array], int]:
-    """Reading the field takes a fifth of the time; only where it is seen to give the same."""
+    """Return the reader of that field, which takes a fifth of the time, if it gives the right address
+    here.
+    """
     if sys.implementation.name == "cpython":
         probes = [np.empty(3), np.empty((4, 5), np.uint8)[1:, 2:]]
         if all(_address_in_object(probe) == _data_address(probe) for probe in probes):

@@ -1,4 +1,4 @@
-"""Arrays as generated code sees them: an address, extents and strides, without copying anything."""
+"""Arrays as generated code takes them: an address, extents and strides, without copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .limits import allocate as allocate
 from .limits import data_address
 
 _OVERLAP_WORK = 100_000
-"""Steps that numpy may spend on deciding whether two strided arrays share an element."""
+"""Steps of numpy's search for an element that two strided arrays share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class ArrayView:
 
     @cached_property
     def byte_range(self) -> tuple[int, int]:
-        """The first byte of the lowest element and the byte after the highest one; equal if there is none."""
+        """Addresses of the first byte, and of the byte after the last one; equal if there is none."""
         if 0 in self.shape:
             return self.pointer, self.pointer
         low, high = 0, 1
@@ -72,9 +72,9 @@ class _Memory:
 
 
 def view_of(value: object, label: str) -> ArrayView:
-    """The view of a numpy array or scalar, or of any array in the CPU's memory that has `__dlpack__`.
+    """Return the view of a numpy array or scalar, or of any array in the CPU's memory that has `__dlpack__`.
 
-    Raises InputError, naming `label`: something else, another device, foreign byte order, strides that are no
+    Raises InputError, naming `label`: no such object, another device, foreign byte order, strides that are no
     multiple of the item size, elements at odd addresses.
     """
     if isinstance(value, np.ndarray):
@@ -155,16 +155,16 @@ def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def input_view(value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
-    """The view of an argument of known dtype and extents (DYNAMIC for any extent).
+    """Return the view of an argument of known dtype and extents (DYNAMIC for any extent).
 
     Two-byte elements without a type, which is how numpy saves bfloat16, count as bfloat16. Raises InputError
-    where something does not fit or an extent is 0; see also `view_of`.
+    for another dtype or shape and for an extent of 0; see also `view_of`.
     """
     return check_input(view_of(_with_type(value, dtype), label), label, dtype, shape)
 
 
 def check_input(view: ArrayView, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
-    """The view, if it is one of an argument of that dtype and those extents. Raises InputError."""
+    """Return the view if it has that dtype and those extents. Raises InputError."""
     if view.dtype != dtype:
         raise InputError(f"{label} has dtype {view.dtype}, expected {dtype}")
     if view.shape == shape and 0 not in shape:

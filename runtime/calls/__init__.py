@@ -1,1 +1,1 @@
-"""What all targets share: lowered programs, libraries of kernels, the plans and memory of calls."""
+"""Parts that all targets share: lowered programs, libraries of kernels, the plans and memory of calls."""

@@ -1,8 +1,8 @@
-"""Repeated calls: what depends only on the dtypes, extents and strides of the arrays is worked out once.
+"""Plans of repeated calls: work that depends only on the dtypes, extents and strides of arrays is done once.
 
-The first call with arrays of some layout is a `Call`, which checks everything and records what it launches.
-From the record comes a `CallPlan`: the structures that the kernels read, complete but for the addresses. A
-later call with arrays of the same layout writes its addresses into them.
+The first call with arrays of some layout is a `Call`, which checks everything and records its launches. The
+record becomes a `CallPlan`: the structures that the kernels read, complete except for the addresses. A later
+call with arrays of the same layout only writes its addresses into them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..errors import InputError
 from ..host.threads import thread_count
 
 _MOST_PLANS = 128
-"""Layouts that an executable remembers; then it forgets them all."""
+"""Number of layouts that an executable remembers; with one more it forgets them all."""
 
 _KEPT_BYTES = 2**26
-"""The largest memory for intermediate arrays that is kept for the next call."""
+"""The largest memory for intermediate arrays, in bytes, that is kept for the next call."""
 
 _BYTES = np.dtype(np.uint8)
 
@@ -35,12 +35,12 @@ Views = Mapping[SSAValue, ArrayView]
 Key = tuple[object, ...]
 """Layout of one call's arrays: dtype, extents, strides of each."""
 Read = tuple[Key, list[int], list[Any]]
-"""The layout of a call's arrays, their addresses, and what holds them."""
+"""The layout of a call's arrays, their addresses, and the objects that own their memory."""
 
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch of the call that a plan is made from; `results` are the values that it computes."""
+    """One launch of the recorded call; `results` are the values that it computes."""
 
     name: str
     entry: Any
@@ -51,16 +51,16 @@ class Launched:
 
 @dataclass
 class CallRecord:
-    """Record of what a call did, as far as it is the same in all calls with arrays of the same layout."""
+    """Record of the parts of a call that are the same in all calls with arrays of the same layout."""
 
     launched: list[Launched] = field(default_factory=list[Launched])
     parts: dict[int, tuple[ArrayView, ArrayView]] = field(
         default_factory=dict[int, "tuple[ArrayView, ArrayView]"]
     )
-    """Views of a part of another array, by id, and that array: what the host made without a copy."""
+    """Views of a part of another array, by id, and that array: results of host operations without a copy."""
     constants: list[ArrayView] = field(default_factory=list[ArrayView])
     repeatable: bool = True
-    """False if the host computed something."""
+    """False if the host computed something, which a plan could not repeat."""
 
     def add_evaluated(self, op: Operation, operands: Sequence[ArrayView], result: ArrayView) -> None:
         """Record an operation that the host evaluated."""
@@ -78,7 +78,7 @@ class CallRecord:
             self.repeatable = False
 
     def root(self, view: ArrayView) -> tuple[ArrayView, int]:
-        """Return the array that a view is a part of, and the distance of their first elements in bytes."""
+        """Return the array of which a view is a part, and the distance of their first elements in bytes."""
         root = view
         while id(root) in self.parts:
             root = self.parts[id(root)][1]
@@ -87,18 +87,18 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """A launch without the arrays of the first call, which would live as long as the plan."""
+    """A launch without the arrays of the first call, whose memory a plan must not keep."""
 
     name: str
     entry: Any
     strides: tuple[tuple[int, ...], ...]
-    """Of each array."""
+    """Strides of each array."""
     lengths: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A word of a frame that takes an address: that of an array, and `offset` bytes."""
+    """A word of a frame that takes an address: the address of an array plus `offset` bytes."""
 
     word: int
     offset: int
@@ -106,7 +106,9 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class CallerArray:
-    """An array that the caller gives, or gets: the bytes from `low` to `high`, relative to its address."""
+    """An array that the caller passes or receives: the bytes from `low` to `high`, relative to its
+    address.
+    """
 
     low: int
     high: int
@@ -115,7 +117,7 @@ class CallerArray:
 
 @dataclass(frozen=True, slots=True)
 class FixedArray:
-    """An array that is the same in every call: its address, and the word of a frame that takes it."""
+    """An array that is the same in every call: its address, and the word of a frame for it."""
 
     address: int
     word: int
@@ -123,7 +125,7 @@ class FixedArray:
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """The bytes from the address `low` to `high`, which is not among them."""
+    """The bytes from the address `low` up to `high`, without the last."""
 
     low: int
     high: int
@@ -131,7 +133,7 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class IntermediateMemory:
-    """Memory of one call for all arrays between kernels; a slot's offset is that in this memory."""
+    """Memory of one call for all arrays between kernels; the offset of a slot is relative to it."""
 
     bytes: int
     slots: tuple[Slot, ...]
@@ -139,7 +141,7 @@ class IntermediateMemory:
 
 @dataclass(frozen=True)
 class NewArray:
-    """A result for which the caller gives no array."""
+    """A result for which the caller passes no array."""
 
     label: str
     shape: tuple[int, ...]
@@ -148,7 +150,7 @@ class NewArray:
 
 @dataclass(frozen=True, slots=True)
 class FrameLaunch:
-    """A launch that reads a frame: addresses of its arrays in `words`, and of the extents of its dims."""
+    """A launch that reads a frame: the addresses of its arrays in `words`, and of its extents."""
 
     name: str
     entry: Any
@@ -158,9 +160,10 @@ class FrameLaunch:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """The memory that one call at a time writes to.
+    """Memory for the arguments of the kernels of one call at a time.
 
-    `words` has an address and the address of its strides for each array of each launch (`bb::Array`).
+    For each array of each launch, `words` has the array's address and the address of its strides
+    (`bb::Array`).
     """
 
     words: ctypes.Array[ctypes.c_uint64]
@@ -170,27 +173,32 @@ class Frame:
 
 @dataclass(eq=False)
 class CallPlan:
-    """The launches of calls with one layout. Only its pool of frames changes, which threads take from."""
+    """The launches of calls with one layout. All of it is constant except the pool of frames, which threads
+    share.
+    """
 
     launches: tuple[PlannedLaunch, ...]
     arrays: tuple[CallerArray, ...]
-    """The arrays of a call: its arguments, then its results, given or new."""
+    """The arrays of a call: its arguments, then its results, passed or new."""
     arguments: int
     """Number of the arguments among them."""
     new: tuple[NewArray, ...]
-    """The results, where the caller gives no arrays for them."""
+    """The results, if the caller passes no arrays for them."""
     fixed: tuple[FixedArray, ...]
     bound: tuple[ByteRange, ...]
     """The bytes that bound arguments cover."""
     intermediates: IntermediateMemory
     alignment_mask: int
-    """Bits that are 0 in the address of an array of any of the call's dtypes."""
+    """Bits that must be 0 in the address of every array: the alignment of the largest dtype minus 1."""
     keep: tuple[object, ...]
-    """The fixed arrays, to keep their memory."""
+    """The fixed arrays; holding them keeps their memory alive."""
     frames: list[Frame] = field(default_factory=list[Frame])
 
     def disjoint(self, addresses: Sequence[int]) -> bool:
-        """True if no output can share memory with another array, by their first and last bytes alone."""
+        """True if the byte ranges of outputs overlap no other array.
+
+        False may also mean strided arrays that only interleave; a `Call` then checks them element by element.
+        """
         ranges = [
             (address + array.low, address + array.high)
             for address, array in zip(addresses, self.arrays, strict=False)
@@ -206,7 +214,7 @@ class CallPlan:
         return True
 
     def new_frame(self) -> Frame:
-        """Return a frame, complete but for the addresses of a call's arrays."""
+        """Return a frame, complete except for the addresses of a call's arrays."""
         count = sum(len(each.strides) for each in self.launches)
         words = (ctypes.c_uint64 * max(1, 2 * count))()
         base = ctypes.addressof(words)
@@ -228,9 +236,9 @@ class CallPlan:
 
 
 class CallPlans:
-    """The plans of an executable on the CPU, by the layout of the arrays it is called with.
+    """The plans of an executable on the CPU, by the layout of the arrays of a call.
 
-    `bound` and `known` are the arrays that are there before a call: see `Executable.prepare`.
+    `bound` and `known` are the arrays that exist before a call: see `Executable.prepare`.
     """
 
     def __init__(self, bound: Views, known: Views):
@@ -243,9 +251,9 @@ class CallPlans:
     def call(
         self, arrays: Sequence[object], out: object, threads: int | None
     ) -> Array | tuple[Array, ...] | None:
-        """Run a call as an earlier one with arrays of the same layout; None if a `Call` must run it.
+        """Repeat an earlier call with arrays of the same layout; return None if a `Call` must run it.
 
-        That is so, too, where anything looks wrong, so that errors are found and told in one place.
+        None is also returned for anything that looks wrong, so that only `Call` finds and reports errors.
         """
         outputs: Sequence[object] = ()
         if out is not None:
@@ -257,6 +265,7 @@ class CallPlans:
         plan = self._plans.get(key)
         if plan is None:
             return None
+        # One test of all addresses together: `or` keeps any bit that makes one of them unaligned.
         bits = 0
         for address in addresses:
             bits |= address
@@ -275,7 +284,7 @@ class CallPlans:
         record: CallRecord,
         results: Sequence[SSAValue],
     ) -> None:
-        """Remember a call that a `Call` ran, unless the host had a part in it.
+        """Make a plan from a call that a `Call` ran, unless the host computed a part of it.
 
         `inputs` and `outputs` are the views of `arrays` and `out`, `results` the values that it returned.
         """
@@ -303,6 +312,7 @@ class CallPlans:
             result = allocate(new.label, new.shape, new.dtype)
             addresses.append(data_address(result))
             made.append(result)
+        # Kernels read the frame while they run, so two calls at a time must not share one.
         try:
             frame = plan.frames.pop()  # atomic: no other call has it now
         except IndexError:
@@ -334,10 +344,9 @@ class CallPlans:
         return memory
 
     def _read(self, arrays: Sequence[object], outputs: Sequence[object]) -> Read | None:
-        """Return layouts, addresses, and what holds them; None for something else than arrays.
+        """Return layouts, addresses, and the owners of memory; None for objects that are no arrays.
 
-        What must hold besides for an array to be used is part of the layout: that an output can be written
-        to.
+        Other conditions for the use of an array are part of the layout: that an output is writable.
         """
         key: list[object] = []
         addresses: list[int] = []
@@ -364,7 +373,7 @@ class CallPlans:
         return tuple(key), addresses, owners
 
     def _result(self, output: Any) -> Array:
-        """Return what a call gives for an array that it was given for a result."""
+        """Return the object for a result that was written to an array of the caller."""
         return result_array(output)
 
 
@@ -372,7 +381,9 @@ _UNTYPED = np.dtype("V2")
 
 
 def result_array(output: Array | ArrayView) -> Array:
-    """Return what a call gives for an array that it was given for a result: that array, if it is numpy's."""
+    """Return the object for a result that was written to an array of the caller: that array, if it is
+    numpy's.
+    """
     if isinstance(output, ArrayView):
         owner = output.owner
         return owner if type(owner) is np.ndarray else output.numpy()
@@ -417,10 +428,10 @@ def _planned(
 
 @dataclass(frozen=True)
 class _Slots:
-    """The words of a frame that take addresses, by whose address it is."""
+    """The words of a frame that take addresses, by the owner of the address."""
 
     of_caller: list[list[Slot]]
-    """For each array that the caller gives or gets."""
+    """For each array that the caller passes or receives."""
     fixed: list[FixedArray]
     intermediates: list[Intermediate]
 
@@ -450,7 +461,7 @@ def _slots_of(record: CallRecord, every: Sequence[ArrayView], keep: Sequence[Arr
 
 
 def _memory_of(arrays: Sequence[Intermediate]) -> IntermediateMemory:
-    """Lay out arrays between kernels in one piece of memory."""
+    """Place all arrays between kernels in one piece of memory."""
     size = lay_out(arrays)
     return IntermediateMemory(
         size, tuple(Slot(slot.word, each.offset + slot.offset) for each in arrays for slot in each.slots)
@@ -470,9 +481,9 @@ class Intermediate:
 
 
 def lay_out(arrays: Sequence[Intermediate]) -> int:
-    """Give each array an offset, so that none overlaps another one that lives at the same time.
+    """Give each array an offset, so that no two arrays that are alive at the same time overlap.
 
-    The largest comes first, each at the lowest offset that is free. Returns the bytes that all need.
+    The largest comes first, each at the lowest free offset. Returns the bytes of all together.
     """
     placed: list[Intermediate] = []
     for one in sorted(arrays, key=lambda each: -each.bytes):

@@ -19,11 +19,11 @@ TIERS = ("source", "ptx")
 class CudaOptions:
     """Options of kernels for a GPU: how they are compiled and, on the emulator, run.
 
-    `arch` is the architecture that NVRTC compiles for; None for that of the current device, and `sm_90` where
-    there is none. `tier` says what the emulator runs: the `source`, or the `ptx` that NVRTC makes of it. With
-    `check` it looks at every access to memory, and finds races. `seed` gives the order in which threads run;
-    None for the same order always. With `tf32` contractions of f32 multiply on tensor cores, which round
-    their operands to 10 bits of fraction: a product is off by a 1,000th of it at most. Sums are in f32.
+    `arch` is the architecture that NVRTC compiles for; None for that of the current device, and `sm_90` if
+    there is none. `tier` selects what the emulator runs: the `source`, or the `ptx` that NVRTC makes of it.
+    With `check` it checks every access to memory, and finds races. `seed` gives the order in which threads
+    run; None for the same order always. With `tf32` contractions of f32 multiply on tensor cores, which round
+    their operands to 10 bits of fraction: the error of a product is at most a 1,000th of it. Sums are in f32.
     """
 
     arch: str | None = None
@@ -42,7 +42,7 @@ class CudaOptions:
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """Options that a program was compiled with: all that another process needs beside its text."""
+    """Options that a program was compiled with: together with its text, all that another process needs."""
 
     entry: str | None = None
     pipeline: str | None = None
@@ -53,7 +53,7 @@ class CompileOptions:
     profiling: bool = False
     """True if the kernels are built with timers between statements; see `KernelLibrary.profiler`."""
     choice: Choice | None = None
-    """Fusion and block sizes of the program, where no pipeline says it; None for the default."""
+    """Fusion and block sizes of the program, if no pipeline decides them; None for the default."""
     target: str = "cpu"
     cuda: CudaOptions = CudaOptions()
 

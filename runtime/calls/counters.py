@@ -19,8 +19,9 @@ TICKS, ENTRIES, FLOPS, BYTES = range(4)
 """The columns of `TimedLaunch.slots`."""
 
 OTHER, WAITING, FIRST = 0, 1, 2
-"""The slots of what is no statement, of the calling thread when it waits, and of the first statement, which
-is followed by that of the packing within it, the next statement, and so on."""
+"""The slots of time outside of statements, of the calling thread's waits, and of the first statement. That
+one is followed by the slot of the packing within it, then by the next statement, and so on.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class TimedLaunch:
 
 
 class Profiler:
-    """Records every launch of the kernels of a library, with what their threads did meanwhile.
+    """Records every launch of the kernels of a library, with the work of their threads.
 
-    The counters are those of the library: only one thread may call its kernels.
+    The counters belong to the library, so only one thread may call its kernels.
     """
 
     def __init__(self, library: ctypes.CDLL, kernels: Sequence[kernel.FuncOp]):
@@ -66,7 +67,7 @@ class Profiler:
         self.spent = 0.0
 
     def instrumented(self, name: str, entry: Callable[..., int]) -> Callable[..., int]:
-        """Return the function of a kernel, such that its launches are recorded."""
+        """Return a function that calls a kernel and records its launch."""
 
         def call(arrays: object, lengths: object, threads: int) -> int:
             status = entry(arrays, lengths, threads)

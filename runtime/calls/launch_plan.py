@@ -1,4 +1,4 @@
-"""Plan of a compiled program's calls: launches of kernels, and what stays on whole arrays."""
+"""Plan of a compiled program's calls: launches of kernels, and operations on whole arrays between them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Launch:
     function: kernel.FuncOp
     dims: Mapping[str, block.DimAttr]
     uses: tuple[ArrayUse | None, ...]
-    """For each array; None for one that the kernel never looks into."""
+    """For each array; None for one that the kernel never accesses."""
     results: tuple[Axes, ...]
     """The dims of the axes of each result."""
     memory: ScratchMemory
-    """Memory that the kernel takes for itself."""
+    """Memory that the kernel allocates for itself."""
 
     @property
     def name(self) -> str:
@@ -53,11 +53,13 @@ class Plan:
     steps: tuple[Launch | Operation, ...]
     results: tuple[SSAValue, ...]
     last_uses: Mapping[int, tuple[SSAValue, ...]] = field(default_factory=dict[int, "tuple[SSAValue, ...]"])
-    """The values that no step needs after a step, by its number."""
+    """The values that no later step needs, by the number of the step."""
 
 
 def plan_of(module: ModuleOp, function: FuncOp) -> Plan:
-    """Return the plan of a function that `block-to-kernel` wrote. Raises OpError for what no CPU can run."""
+    """Return the plan of a function that `block-to-kernel` wrote. Raises OpError for an operation that no CPU
+    can run.
+    """
     kernels = {op.sym_name.data: op for op in kernel.kernels_of(module)}
     steps: list[Launch | Operation] = []
     results: tuple[SSAValue, ...] = ()
@@ -114,7 +116,7 @@ class Extents:
         self._known: dict[str, int] = {}
 
     def learn(self, launch: Launch, position: int, shape: Sequence[int]) -> None:
-        """Take in what the shape of an array says of its dims. Raises InputError where arrays disagree."""
+        """Set the dims of an array's axes from its shape. Raises InputError if arrays disagree."""
         use = launch.uses[position]
         if use is None:
             return

@@ -1,4 +1,4 @@
-"""The kernels of a program, compiled for some target: what calls of them and tools rely on."""
+"""The protocol of a program's compiled kernels: the parts that calls and tools use for any target."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Library(Protocol):
 
     @property
     def blocks(self) -> ModuleOp | None:
-        """The block program that the kernels were made from; None where the program was kernels already."""
+        """The block program from which the kernels were made; None if the program was given as kernels."""
         ...
 
     @property
@@ -42,7 +42,7 @@ class Library(Protocol):
 
     @property
     def passes(self) -> tuple[ModulePass, ...]:
-        """The passes that made kernels of the program."""
+        """The passes that lowered the program to kernels."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class Library(Protocol):
 
     @property
     def entries(self) -> Mapping[str, Any]:
-        """The kernels by name; what they are is the library's own business."""
+        """The kernels by name, as objects that only the library itself understands."""
         ...
 
     @property
@@ -61,11 +61,11 @@ class Library(Protocol):
         ...
 
     def begin_call(self) -> None:
-        """Forget what the last call reported."""
+        """Forget the reports of the last call."""
         ...
 
     def check(self, launch: Launch, lengths: list[int], threads: int) -> None:
-        """Raise InputError where a kernel cannot run with these extents of its dims, in order."""
+        """Raise InputError if a kernel cannot run with these extents of its dims, in order."""
         ...
 
     def launch(
@@ -73,6 +73,6 @@ class Library(Protocol):
     ) -> None:
         """Run a kernel on arrays, with the extents of its dims in order, and record the launch.
 
-        Raises MemoryError, and what the target raises of its own.
+        Raises MemoryError, and the target's own errors.
         """
         ...

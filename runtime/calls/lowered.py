@@ -1,4 +1,4 @@
-"""A program lowered to kernels for a target, before any compiler takes them."""
+"""A program lowered to kernels for a target, before it is compiled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LoweredProgram:
             keep_only(self.given, options.entry)
         self.module = self.given.clone()
         self.blocks: ModuleOp | None = None
-        """The block program that the kernels were made from; None where the program was kernels already."""
+        """The block program from which the kernels were made; None if the program was given as kernels."""
         self.passes = _passes_for(self.given, options, pipeline)
         if options.cuda.tf32:
             self.passes = _in_tf32(self.passes)
@@ -52,8 +52,8 @@ class LoweredProgram:
 
 
 def _passes_for(program: ModuleOp, options: CompileOptions, pipeline: str) -> tuple[ModulePass, ...]:
-    """Return the passes that make kernels of a program: those of the caller's pipeline, or what is left of
-    what was chosen for the program, or of the target's pipeline.
+    """Return the passes that lower a program to kernels: those of the caller's pipeline, or the remaining
+    ones of the program's choice or of the target's pipeline.
 
     Raises PipelineError, and what the passes raise.
     """
@@ -64,9 +64,9 @@ def _passes_for(program: ModuleOp, options: CompileOptions, pipeline: str) -> tu
 
 
 def _in_tf32(passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:
-    """Return the passes, but let contractions of f32 multiply in tf32.
+    """Return the passes, with contractions of f32 multiplying in tf32.
 
-    Raises InputError where no pass decides.
+    Raises InputError if no pass has that option.
     """
     from ...lowering.block_to_kernel import BlockToKernelPass
     from ...lowering.block_to_kernel.products import Products
@@ -83,7 +83,7 @@ def _in_tf32(passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:
 
 
 def keep_only(module: ModuleOp, entry: str) -> None:
-    """Drop the other functions of a program, but for those that may be called."""
+    """Drop all functions of a program but one, and those that it may call."""
     if any(isinstance(op, CallOp) for op in module.walk()):
         return
     for op in list(module.body.block.ops):

@@ -1,4 +1,4 @@
-"""Memory of a call's arrays: what the steps of a compiled program do with it, beside kernels."""
+"""Memory of a call's arrays: the operations of a compiled program on it, outside of kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .call_plan import result_array
 
 
 class ArrayMemory(Protocol):
-    """The memory that the arrays of a program lie in. Labels name arrays in sentences."""
+    """The memory of a program's arrays. Labels name arrays in error messages."""
 
     def session(self, values: Iterable[object]) -> AbstractContextManager[object]:
         """Return the context that a call with these arrays runs in."""
@@ -46,7 +46,7 @@ class ArrayMemory(Protocol):
         ...
 
     def synchronize(self) -> None:
-        """Wait until all is done that was launched in this session."""
+        """Wait for everything that was launched in this session."""
         ...
 
     def output(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
@@ -60,15 +60,17 @@ class ArrayMemory(Protocol):
     def evaluate(
         self, op: Operation, operands: Sequence[ArrayView], callbacks: Mapping[str, Callback], copy: bool
     ) -> list[ArrayView]:
-        """Return the results of an operation on whole arrays; without `copy`, views of operands if it can."""
+        """Return the results of an operation on whole arrays; without `copy`, views of operands if
+        possible.
+        """
         ...
 
     def result(self, view: ArrayView) -> Any:
-        """Return what the caller gets for an array."""
+        """Return the object that the caller gets for an array."""
         ...
 
     def copied(self, view: ArrayView) -> Any:
-        """Return what the caller gets for a copy of an array."""
+        """Return the object that the caller gets for a copy of an array."""
         ...
 
     def assign(self, target: ArrayView, source: ArrayView) -> None:
@@ -95,7 +97,7 @@ class HostMemory:
         return input_view(value, label, dtype, shape)
 
     def synchronize(self) -> None:
-        """Do nothing: launches return when they are done."""
+        """Do nothing: launches return when their kernels have ended."""
 
     def output(self, value: object, label: str, dtype: np.dtype[Any], shape: Sequence[int]) -> ArrayView:
         return output_view(value, label, dtype, shape)

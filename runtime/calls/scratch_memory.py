@@ -1,4 +1,4 @@
-"""The memory that a kernel takes for itself while it runs: refused before anything is allocated."""
+"""The memory that a kernel needs for itself while it runs, checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..errors import InputError
 from ..host.settings import binary_size
 
 _ALWAYS = 2**24
-"""Bytes that are taken without asking the system."""
+"""Bytes that are allocated without a query of free memory."""
 
 
 class ScratchMemory:
-    """Memory that one kernel takes for its tiles and private lists."""
+    """Memory of one kernel for its tiles and private lists."""
 
     def __init__(self, function: kernel.FuncOp):
         self._name = function.sym_name.data
@@ -32,7 +32,7 @@ class ScratchMemory:
         self._checked: tuple[int, ...] = ()
 
     def check(self, lengths: Sequence[int], threads: int) -> None:
-        """Raise InputError where that many threads need more memory than there is, or than 64 bits count.
+        """Raise InputError if that many threads need more memory than there is, or than 64 bits can count.
 
         `lengths` are the extents of the kernel's dims, in order.
         """

@@ -1,4 +1,4 @@
-"""Description of a target: what compiles a program for it, and what runs the kernels."""
+"""The record of a target: functions that compile for it and run its kernels, and its traits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MakeLibrary = Callable[[ModuleOp, CompileOptions, str], Library]
 class Target:
     """A kind of machine that programs are compiled for.
 
-    `pipeline` is the passes from arrays to kernels, where a caller gives none. `library` compiles a program,
-    `source` only lowers it: what that gives has a source, and nothing to call. Both should import what they
-    need when they are called: what compiles for one target need not wait for the others. `place` tells
-    people where a function ran, by its threads and options.
+    `pipeline` is the passes from arrays to kernels, if a caller gives none. `library` compiles a program.
+    `source` only lowers it: the result has a source, but no kernels to call. Both should import the modules
+    that they need when they are called, so that other targets do not wait for these imports. `place` returns
+    text for people that says where a function ran, from its threads and options.
     """
 
     name: str
@@ -36,13 +36,13 @@ class Target:
     plans: Callable[[Views, Views], CallPlans] = CallPlans
     """Makes the plans of an executable's repeated calls, from bound arrays and what was computed of them."""
     host_arrays: bool = True
-    """True if calls take numpy arrays, and what can be made one."""
+    """True if calls take numpy arrays, and objects that numpy can convert."""
     has_threads: bool = False
     """True if kernels run on as many threads of the CPU as a call asks for."""
     can_tune: bool = False
     """True if fusion and block sizes can be chosen by measurements, or by the cost model."""
     can_profile: bool = False
-    """True if calls can be timed, and compared with what the CPU can do at best."""
+    """True if calls can be timed, and compared with the limits of the CPU."""
     has_cuda_kernels: bool = False
     """True if the kernels are CUDA C++: NVRTC compiles them, and tensor cores may multiply in tf32."""
     is_emulated: bool = False

@@ -1,9 +1,9 @@
-"""Checks rewrites while they happen: the value that a pattern replaces against what it puts in its place.
+"""Audit of rewrites as they happen: the value that a pattern replaces is compared with its replacement.
 
-A wrong rewrite can cancel in a program's results. So an operator and its replacement are both evaluated while
-both are still there, on the part of the program that they are computed from: arguments of the function, and
+A wrong rewrite can cancel out in a program's results. So an operator and its replacement are both evaluated
+while both still exist, on the part of the program that they depend on. Arguments of the function, and
 elements of lists that maps run over, hold random numbers. A rewrite of whole maps has no such pair; after it
-the function is evaluated.
+the whole function is evaluated.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ TOLERANCE = 1e-9
 """Largest relative error of a replacement, in float64."""
 
 SCALES = (1.0, 0.1, 0.01)
-"""Sizes of the random numbers, tried until nothing overflows: exponentials freed from their maximum may."""
+"""Sizes of the random numbers, tried in turn until nothing overflows, as exponentials without their maximum
+may.
+"""
 
 FLOOR = 1e-3
 """Values smaller than this are compared absolutely."""
 
 _UNCHECKED = (InlineWholeDim, *(type(pattern) for pattern, _ in cleanup_patterns()))
-"""After these the results are not looked at: where whole dims are inlined, map by map, a program is only
-complete again after the last.
+"""Laws after which the results are not compared. Inlining of whole dims goes map by map, and a program is
+only complete again after the last one.
 """
 
 
@@ -83,7 +85,7 @@ class Evaluation:
         return []
 
     def _place_at(self, body: Block | None) -> None:
-        """Take the first iteration of the maps around a body, or the last."""
+        """Choose the first iteration of the maps around a body, or the last."""
         self.dims.offsets.clear()
         scope = None if body is None else body.parent_op()
         while isinstance(scope, block.MapOp):
@@ -91,7 +93,9 @@ class Evaluation:
             scope = scope.parent_op()
 
     def of(self, value: SSAValue) -> Value:
-        """A value, with whatever it needs; elements of lists that maps around it run over are random."""
+        """Return a value, and evaluate all that it depends on; elements of lists of maps around it are
+        random.
+        """
         waiting = [value]
         while waiting:
             current = waiting[-1]
@@ -167,7 +171,7 @@ def _is_inside(op: Operation | None, scope: Operation) -> bool:
 
 @dataclass
 class Reference:
-    """Results of a function before anything is rewritten, at each scale."""
+    """Results of a function before any rewrite, at each scale."""
 
     function: FuncOp
     settings: Settings
@@ -244,20 +248,20 @@ class Audit:
         self._operands = None
 
     def _compare_operands(self, before: Mapping[Operation, tuple[SSAValue, ...]]) -> None:
-        """Compare what operations read now with what they read before, where both are still there."""
+        """Compare the operands of operations with their operands before, if both still exist."""
         seen: set[tuple[SSAValue, SSAValue]] = set()
         for op, operands in before.items():
             # What a map yields may change together with what is made of it.
             if op.parent is None or isinstance(op, block.YieldOp) or len(operands) != len(op.operands):
                 continue
             for old, new in zip(operands, op.operands, strict=True):
-                if old is new or (old, new) in seen or not self._is_there(old) or old.type != new.type:
+                if old is new or (old, new) in seen or not self._is_in_function(old) or old.type != new.type:
                     continue
                 seen.add((old, new))
                 if not isinstance(old.owner, block.LoadOp | Block):
                     self._compare(op, old, new)
 
-    def _is_there(self, value: SSAValue) -> bool:
+    def _is_in_function(self, value: SSAValue) -> bool:
         owner = value.owner
         op = owner if isinstance(owner, Operation) else owner.parent_op()
         while op is not None:

@@ -22,7 +22,7 @@ class ChangedValue(OpError):
 
 @dataclass(frozen=True)
 class Difference:
-    """An element that is not what it was: where, what it is, and what it was."""
+    """An element that has changed: its place, its value, and the value before."""
 
     index: tuple[int, ...]
     got: object
@@ -36,10 +36,10 @@ class Difference:
 def difference(
     got: Value, wanted: Value, tolerance: float, floor: float = 0.0, *, strict: bool = True
 ) -> tuple[Difference | None, bool]:
-    """The first difference of two values, and whether every element of both is finite.
+    """Return the first difference of two values, and whether every element of both is finite.
 
-    Errors are relative to the largest element of the item, or to `floor` where that is greater. NaN equals
-    NaN. Unless `strict`, an element that is finite in only one of the two is no difference.
+    Errors are relative to the largest element of the item, or to `floor` if that is greater. NaN equals NaN.
+    Unless `strict`, an element that is finite in only one of the two is no difference.
     """
     if isinstance(wanted, list) or isinstance(got, list):
         if not isinstance(wanted, list) or not isinstance(got, list) or len(got) != len(wanted):

@@ -1,9 +1,9 @@
 """Allowed differences of results from the float64 reference: one table for all checks, and the comparison.
 
-The error of a result is the largest absolute difference from the reference, divided by the largest
-absolute value of the reference (by 1 where that is 0). The bound is the one of the narrowest float type that
-occurs in the function: a result in f32 that was computed from bf16 values is as good as bf16. Integers and
-booleans must be equal. Where the reference is NaN or infinite, the result must be the same.
+The error of a result is the largest absolute difference from the reference, divided by the largest absolute
+value of the reference (by 1 if that is 0). The bound is that of the narrowest float type in the function: an
+f32 result of bf16 values need only be as accurate as bf16. Integers and booleans must be equal. If the
+reference is NaN or infinite, the result must be the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`bb-opt --verify-each`: a pipeline that interprets the program after every pass and checks every rewrite.
+"""`bb-opt --verify-each`: interprets the program after every pass of a pipeline, and checks every rewrite.
 
 Everything is computed in float64. Each public function runs on random arrays and on hard ones, in blocks that
 leave remainders, and is compared with itself before the first pass. Inside `block-fuse` and `block-apply`
@@ -52,7 +52,7 @@ UNKNOWN_EXTENTS = (5, 7, 4, 6, 3)
 
 @dataclass
 class Trial:
-    """A function's arrays of one kind, and what it gave for them before the first pass."""
+    """Arrays of one kind for a function, and its results on them before the first pass."""
 
     kind: str
     inputs: list[Array]
@@ -125,7 +125,7 @@ class VerifyEach:
         return None
 
     def _skip(self, function: FuncOp, reason: str) -> None:
-        """Say once that a function is not checked."""
+        """Warn once that a function is not checked."""
         name = function.sym_name.data
         if name not in self._failed:
             self._failed.add(name)
@@ -257,7 +257,7 @@ def block_sizes(function: FuncOp) -> dict[str, int]:
 
 
 def _trials(module: ModuleOp, function: FuncOp, seed: int) -> Iterator[Trial]:
-    """The arrays that a function is checked on. Raises InputError and InterpreterError."""
+    """Return the arrays on which a function is checked. Raises InputError and InterpreterError."""
     elements = sum(
         int(np.prod([extent for extent in value.type.get_shape() if extent != DYNAMIC]))
         for op in function.body.ops

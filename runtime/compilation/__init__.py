@@ -1,1 +1,1 @@
-"""From C++ source to a shared object in the user's cache."""
+"""Compilation of C++ source to shared objects in the user's cache."""

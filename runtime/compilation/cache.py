@@ -1,8 +1,8 @@
 """Compiled objects on disk, found by the hash of everything that they depend on.
 
 An entry is an object `NAME-KEY-SHA.so` and a manifest `NAME-KEY.json` with the SHA-256 of the object's bytes.
-Both are put in place in one step each and never changed after that: a process that is killed leaves a whole
-entry or none, and an object whose bytes do not have the manifest's hash is compiled again, never loaded.
+Both are put in place in one step each and never changed after that. A process that is killed leaves a whole
+entry or none. An object whose bytes do not have the manifest's hash is compiled again, never loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .directory import CacheDirectory, write_whole
 from .locks import PATIENCE, locked, release, remove_abandoned, scratch_directory, try_lock
 
 YOUNG = 60.0
-"""Seconds for which an object that was made or asked for is not evicted: time enough to load it."""
+"""Seconds during which an object that was made or requested is not evicted: time enough to load it."""
 
 
 def digest_of(parts: Iterable[str | bytes]) -> str:
@@ -45,7 +45,7 @@ class CompileCache:
     patience: float = PATIENCE
 
     def find(self, entry: str, suffix: str) -> Path | None:
-        """The object of an entry, if it is there and whole; it is safe from eviction for `YOUNG` seconds."""
+        """The object of an entry, if it exists and is whole; it is not evicted for `YOUNG` seconds."""
         objects = self.directory.folder("objects")
         digest = _digest_in_manifest(objects / f"{entry}.json")
         if digest is None:
@@ -98,9 +98,10 @@ class CompileCache:
         return path
 
     def evict(self) -> None:
-        """Remove what dead processes left, and the objects used least recently as far as `limit` asks for it.
+        """Remove leftovers of dead processes, and the least recently used objects as far as `limit` requires.
 
-        Objects younger than `YOUNG` seconds stay. A loaded object may go: its process keeps the pages.
+        Objects younger than `YOUNG` seconds stay. A loaded object may go, because its process keeps the
+        pages.
         """
         with self._only_one() as alone:
             if alone:

@@ -1,4 +1,4 @@
-"""Files that a compiler makes: cached, or made now; one process makes a file that several request."""
+"""Files that a compiler makes, cached: one process makes a file that several request at the same time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ Make: TypeAlias = Callable[[Path, Ticker, CompileCache], Path]
 def cached_file(
     entry: str, suffix: str, make: Make, cache: CompileCache, ticker: Ticker, facts: Mapping[str, object]
 ) -> Path:
-    """The object of an entry: found in the cache, else made and put there or, at need, into a private one."""
+    """The object of an entry: found in the cache, else made and stored there, or in a private cache if need
+    be.
+    """
     directory = cache.directory
     if directory.readable and (found := cache.find(entry, suffix)) is not None:
         return found

@@ -33,8 +33,8 @@ class CacheWarning(UserWarning):
 class CacheDirectory:
     """A directory for compiled code.
 
-    `readable`: its contents may be loaded; `problem`: why nothing can be added to it; `private`: it belongs
-    to this process alone.
+    `readable`: its contents may be loaded; `problem`: the reason why nothing can be stored in it; `private`:
+    it belongs to this process alone.
     """
 
     path: Path
@@ -75,7 +75,7 @@ def user_cache() -> CacheDirectory:
 
 
 def warn_unusable(path: Path, reason: str) -> None:
-    """Say once for each path that code cannot be kept there, and why."""
+    """Warn once for each path that code cannot be kept there, with the reason."""
     if path not in _warned:
         _warned.add(path)
         warnings.warn(

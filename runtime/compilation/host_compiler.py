@@ -1,4 +1,6 @@
-"""The C++ compiler of this machine: which one, what it accepts, and the flags for generated source."""
+"""The C++ compiler of this machine: its command, the options it accepts, and the flags for generated
+source.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from .directory import CacheDirectory, user_cache, write_whole
 from .errors import HostCompilerError, first_error, reason
 
 CANDIDATES = ("c++", "g++", "clang++")
-"""Compilers that are looked for on PATH where CXX is not set."""
+"""Compilers to look for on PATH if CXX is not set."""
 
 BASE_FLAGS = (
     "-std=c++20",
@@ -39,7 +41,7 @@ OPTIONAL_FLAGS: tuple[tuple[str, ...], ...] = (
     ("-fopenmp",),
     ("-Wl,--no-undefined",),
 )
-"""Flags that not every compiler has; of each group the first that is accepted is used."""
+"""Flags that not every compiler has; of each group the first accepted one is used."""
 
 SANITIZERS = ("address", "undefined", "thread")
 
@@ -73,7 +75,7 @@ _ENVIRONMENT = (
 
 @dataclass(frozen=True)
 class HostCompiler:
-    """A compiler that has compiled a small program: its command, what it says of itself, optional flags."""
+    """A compiler that has compiled a small program: its command, its version text, optional flags."""
 
     command: tuple[str, ...]
     version: str
@@ -132,9 +134,9 @@ class HostCompiler:
 def find_compiler(*, use_cache: bool = True) -> HostCompiler:
     """The compiler that CXX names (arguments may follow it), else the first of `CANDIDATES` that works.
 
-    What a compiler accepts is tried once and kept in the user's cache directory, for as long as path,
-    modification time and size of the compiler and the processor stay the same.
-    Raises HostCompilerError where there is none.
+    The options that a compiler accepts are tried once and kept in the user's cache directory, as long as
+    path, modification time and size of the compiler and the processor stay the same. Raises HostCompilerError
+    if there is none.
     """
     return _find(os.environ.get("CXX", "").strip(), os.environ.get("PATH", os.defpath), use_cache)
 

@@ -1,4 +1,4 @@
-"""The headers that every kernel includes, as gcc and clang read them at once: that halves a compilation."""
+"""Precompiled headers of all kernels, for gcc and clang; they halve the time of a compilation."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class PrecompiledHeaders:
         return self.cache.find(self.entry, ".gch") if self.cache.directory.readable else None
 
     @contextmanager
-    def made_beside(self) -> Generator[None]:
-        """Make them, where there are none, while something else is compiled: for the compilations after it.
+    def built_alongside(self) -> Generator[None]:
+        """Build missing headers while something else is compiled, for later compilations.
 
-        Where that fails it is not tried again, until this process ends.
+        After a failure this process does not try again.
         """
         name = f"{self.cache.directory.path}/{self.entry}"
         with _lock:

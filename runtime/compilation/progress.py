@@ -28,7 +28,7 @@ class Stopped(Exception):
 class Ticker:
     """Reports the seconds since it was made, at most once a second; usable from several threads.
 
-    `label` says what is going on, and may change.
+    `label` names the current work, and may change.
     """
 
     def __init__(self, label: str, progress: Progress | None):
@@ -47,7 +47,9 @@ class Ticker:
         self._stopped = True
 
     def tick(self) -> None:
-        """To be called several times a second while waiting. Raises Stopped, and what the callback raises."""
+        """Report if it is time; call it several times a second while waiting. Raises Stopped, and what the
+        callback raises.
+        """
         if self._stopped:
             raise Stopped
         now = time.monotonic()

@@ -122,7 +122,7 @@ def compile_shared_object(
         found = [cache.find(build.native(each).native_entry(each), ".o") for each in sources]
         known = [path for path in found if path is not None]
         if len(known) == len(found):
-            with headers.made_beside() if headers is not None and sources else nullcontext():
+            with headers.built_alongside() if headers is not None and sources else nullcontext():
                 compile(made, file.name, *linked(known))
             return made
         # The first time on a machine: all at once, and no headers, for which the first program would wait.

@@ -1,4 +1,4 @@
-"""The kernels of a program: lowered, compiled, loaded."""
+"""The kernels of a program for the CPU: lowered, compiled and loaded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _ArrayStruct(ctypes.Structure):
 class KernelLibrary(LoweredProgram):
     """The kernels of a program, lowered and compiled for the CPU: of one function of it, or of all.
 
-    With `build=False` they are not compiled: there is the source, and nothing to call.
+    With `build=False` they are not compiled: there is a source, but no kernels to call.
     """
 
     def __init__(self, program: ModuleOp, options: CompileOptions, pipeline: str, *, build: bool = True):
@@ -96,14 +96,14 @@ class KernelLibrary(LoweredProgram):
             raise MemoryError(f"'{launch.name}' needs more scratch memory than there is")
 
     def stream_from(self, size: int) -> None:
-        """Write results of at least so many bytes past the caches, where kernels can; at first, what is
-        larger than the last-level cache. Holds for all executables of the same object in this process.
+        """Write results of at least so many bytes past the caches, if kernels can. The default is the size of
+        the last-level cache. This applies to all executables of the same object in this process.
         """
         if self.path is not None:
             self._loaded.bbk_past_caches_from(ctypes.c_int64(size))
 
     def counts(self) -> Counts:
-        """Return what the kernels have moved since the last call of this method.
+        """Return the traffic of the kernels since the last call of this method.
 
         Raises ValueError unless they were compiled with `counting`.
         """

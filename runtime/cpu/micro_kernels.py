@@ -1,6 +1,6 @@
 """The micro-kernels of the runtime that a source of kernels calls: `runtime/cpu/native`, in parts.
 
-A part is compiled when a program first needs it, once for each machine.
+A part is compiled when the first program needs it, once for each machine.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _FILES = {
 
 
 def micro_kernels_of(source: str, compiler: HostCompiler | None = None) -> list[NativeSource]:
-    """The parts that a source that `emit_cpp` made may call, those that take long to compile first.
+    """Return the parts that a source made by `emit_cpp` may call, the slowest to compile first.
 
-    Raises HostCompilerError where there is no compiler.
+    Raises HostCompilerError if there is no compiler.
     """
     if "bb::contract" not in source:
         return []
@@ -66,8 +66,8 @@ def micro_kernels_of(source: str, compiler: HostCompiler | None = None) -> list[
 
 
 def _pairs_are_fast(compiler: HostCompiler) -> bool:
-    """True if `runtime/cpu/native/processor.hpp` knows products of pairs of bf16 to be fast: then no other
-    micro-kernel for them is needed.
+    """True if `runtime/cpu/native/processor.hpp` has fast products of pairs of bf16 for this processor. No
+    other micro-kernel for them is then needed.
     """
     lines = cpu_identity().splitlines()
     flags = next((line for line in lines if line.startswith("flags: ")), "").split()

@@ -1,7 +1,9 @@
-"""Repeated calls on a GPU: what depends only on the layouts of CuPy's arrays is worked out once (`CallPlan`).
+"""Plans of repeated calls on a GPU: work that depends only on the layouts of CuPy's arrays is done once
+(`CallPlan`).
 
-A kernel of a few microseconds would otherwise wait for ten times as long until Python has looked at all
-arrays. Those of other libraries, torch's too, go the long way each time: streams have to wait for each other.
+Without them, a kernel of a few microseconds would wait ten times as long until Python has looked at all
+arrays. Arrays of other libraries, torch's too, are checked in every call, because streams have to wait for
+each other.
 """
 
 from __future__ import annotations

@@ -26,14 +26,14 @@ from .library import CudaLibrary, FunctionLaunch
 OLDEST = (8, 0)
 """The compute capability that generated code needs."""
 STATIC_SHARED = 48 * 1024
-"""Bytes of shared memory that a block has without asking for more."""
+"""Bytes of shared memory that a block may have without a special attribute."""
 
 _TEMPORARY = re.compile(r"^\S*\.cu(?=\(\d+\): )", re.MULTILINE)
 """The file in which CuPy gives a source to NVRTC, in NVRTC's messages."""
 
 
 class DeviceError(InputError):
-    """There is no GPU that programs could run on, or it has too little of something."""
+    """There is no GPU that can run programs, or it lacks memory."""
 
 
 def cupy_module() -> Any:
@@ -55,7 +55,7 @@ def cupy_module() -> Any:
 
 
 def raw_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that elements are moved as: of bfloat16, which not every library knows, its bits."""
+    """Return the dtype in which elements are moved: for bfloat16, which not every library knows, its bits."""
     return np.dtype(np.uint16) if dtype == BFLOAT16 else dtype
 
 
@@ -70,7 +70,7 @@ def new_array(cupy: Any, label: str, shape: Sequence[int], dtype: np.dtype[Any])
 
 @dataclass(frozen=True)
 class DeviceLaunch:
-    """One launch of a function, complete but for the addresses of its arrays."""
+    """One launch of a function, complete except for the addresses of its arrays."""
 
     cupy: Any
     function: Any

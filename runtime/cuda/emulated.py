@@ -1,4 +1,4 @@
-"""Programs for GPUs on the emulator: a test bed, chosen by name only, which reports no times."""
+"""Programs for GPUs on the emulator, a test bed that is chosen by name only and reports no times."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TIME_LIMIT = 3600.0
 
 
 class EmulatedLibrary(CudaLibrary):
-    """The kernels of a program, run by the emulator. `reports` says what the last call did."""
+    """The kernels of a program, run by the emulator. `reports` are those of the last call."""
 
     def __init__(self, program: ModuleOp, options: CompileOptions, pipeline: str):
         super().__init__(program, options, pipeline)
         self._modules: dict[int, EmulatedModule | PtxModule] = {}
 
     def run(self, wanted: FunctionLaunch) -> None:
-        """Run a function on arrays. Raises EmulationError where it does something wrong."""
+        """Run a function on arrays. Raises EmulationError if it has findings."""
         function, arrays, numbers = wanted.function, wanted.arrays, wanted.numbers
         given: list[Array] = []
         copies: list[tuple[ArrayView, Array]] = []
@@ -96,7 +96,7 @@ def _names_of_arrays(launch: Launch) -> tuple[str, ...]:
 
 
 def _span(view: ArrayView) -> tuple[Array, bool]:
-    """Return the memory of an array from its first element on, and True if it had to be copied for that."""
+    """Return the memory of an array from its first element on, and True if it had to be copied."""
     low, high = view.byte_range
     if low == view.pointer:
         count = (high - low) // view.dtype.itemsize
@@ -111,7 +111,7 @@ def _renumbered(
     copies: Sequence[tuple[ArrayView, Array]],
     layouts: Sequence[Layout],
 ) -> tuple[np.generic, ...]:
-    """Return the numbers of a launch, with the strides of what was copied."""
+    """Return the numbers of a launch, with the strides of copied arrays."""
     strides: list[np.generic] = []
     copied = {id(view) for view, _ in copies}
     for view, array, layout in zip(arrays, given, layouts, strict=True):

@@ -29,8 +29,9 @@ LARGEST_EXTENT = 2**31 - 1
 class FunctionLaunch:
     """One launch of a function of a source on arrays, in the order of its parameters.
 
-    After the arrays the function takes `numbers`: strides, and extents. `tasks` is how many iterations its
-    blocks share. If the function takes memory of its own, it is `scratch_bytes` for each block.
+    After the arrays the function takes `numbers`: strides, and extents. `tasks` is the number of iterations
+    that its blocks divide among themselves. A function that needs memory of its own takes `scratch_bytes` for
+    each block.
     """
 
     launch: Launch
@@ -88,11 +89,12 @@ class CudaLibrary(LoweredProgram):
 
     @property
     def arch(self) -> str:
-        """The architecture that is compiled for where no device says which."""
+        """The architecture to compile for if no device decides it."""
         return self.options.cuda.arch or DEFAULT_ARCH
 
     def resources(self, arch: str | None = None) -> list[KernelResources]:
-        """Return what each function takes of a GPU, compiled by NVRTC for an architecture, without a device.
+        """Return the resources of each function on a GPU, compiled by NVRTC for an architecture, without a
+        device.
 
         Raises CudaCompilerError.
         """
@@ -122,7 +124,7 @@ class CudaLibrary(LoweredProgram):
         self.launched.clear()
 
     def check(self, launch: Launch, lengths: list[int], threads: int) -> None:
-        """Raise InputError for extents that the kernels' 32-bit indices do not reach."""
+        """Raise InputError for extents that exceed the kernels' 32-bit indices."""
         for name, extent in zip(launch.dims, lengths, strict=True):
             if extent > LARGEST_EXTENT:
                 raise InputError(f"dim {name} has extent {extent}, a GPU kernel counts to {LARGEST_EXTENT}")
@@ -161,7 +163,8 @@ class CudaLibrary(LoweredProgram):
     def run(self, wanted: FunctionLaunch) -> Any:
         """Run one function of a source.
 
-        Returns what runs it again on other arrays of the same layout, or None where nothing does.
+        Returns an object that runs it again on other arrays of the same layout, or None if that is
+        impossible.
         """
         raise NotImplementedError
 

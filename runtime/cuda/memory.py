@@ -1,4 +1,4 @@
-"""Arrays on a GPU: CuPy's, torch's, and any other that DLPack gives, without copies."""
+"""Arrays on a GPU: of CuPy, of torch, and of any other library with DLPack, without copies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .device import DeviceError, cupy_module, new_array, raw_dtype
 
 
 def is_torch_on_gpu(value: object) -> bool:
-    """True if something is a torch tensor on a GPU; torch is not imported for it."""
+    """True if an object is a torch tensor on a GPU; does not import torch."""
     return type(value).__module__.partition(".")[0] == "torch" and bool(getattr(value, "is_cuda", False))
 
 
@@ -41,9 +41,10 @@ class CudaMemory:
 
     @contextmanager
     def _on(self, foreign: object) -> Generator[None]:
-        """Work on the stream of another library, between what CuPy's current stream has and will get to do.
+        """Work on the stream of another library, after CuPy's current stream so far, and before its later
+        work.
 
-        Arrays of CuPy's may be among the arguments, and results are some.
+        Arrays of CuPy may be among the arguments, and results are some.
         """
         cuda = self._cupy.cuda
         outer, stream = cuda.get_current_stream(), cuda.Stream.from_external(foreign)
@@ -51,12 +52,12 @@ class CudaMemory:
             yield
             return
         # A stream that is captured as a graph must not wait for others.
-        apart = stream.is_capturing()
-        if not apart:
+        is_captured = stream.is_capturing()
+        if not is_captured:
             stream.wait_event(outer.record(cuda.Event(disable_timing=True)))
         with stream:
             yield
-        if not apart:
+        if not is_captured:
             outer.wait_event(stream.record(cuda.Event(disable_timing=True)))
 
     def synchronize(self) -> None:
@@ -132,7 +133,7 @@ class CudaMemory:
         return cast(Array, self._cupy.asnumpy(self.array(view))).view(view.dtype)
 
     def array(self, view: ArrayView) -> Any:
-        """Return a CuPy array on the memory of a view; of bfloat16, its bits."""
+        """Return a CuPy array on the memory of a view; for bfloat16, its bits."""
         low, high = view.byte_range
         device = int(self._cupy.cuda.Device().id)
         memory = self._cupy.cuda.UnownedMemory(low, high - low, view.owner, device)

@@ -1,4 +1,6 @@
-"""Calls of compiled functions: the first one with arrays of some layout step by step, others by its plan."""
+"""Calls of compiled functions: the first one with arrays of some layout goes step by step, others follow its
+plan.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +32,24 @@ Results = Array | tuple[Array, ...]
 
 @dataclass(frozen=True)
 class CompiledFunction:
-    """A function of a program, and what runs it; nothing of it changes from call to call."""
+    """A function of a program with its library; it is the same for all calls."""
 
     plan: Plan
     library: Library
     memory: ArrayMemory
     callbacks: Mapping[str, Callback]
     plans: Callable[[Views, Views], CallPlans]
-    """Makes the plans of repeated calls, from bound arrays and what was computed of them."""
+    """Makes the plans of repeated calls, from bound arrays and the values computed from them."""
     names: tuple[str, ...]
-    """Names of the arguments: a program's attributes take longer to read than a small kernel takes to run."""
+    """Names of the arguments, kept here because reading them from a program takes longer than a small kernel
+    runs.
+    """
 
     @classmethod
     def of(
         cls, function: FuncOp, library: Library, target: Target, callbacks: Mapping[str, Callback]
     ) -> CompiledFunction:
-        """Plan a function of a library's program. Raises OpError for what no CPU can run."""
+        """Plan a function of a library's program. Raises OpError for an operation that no CPU can run."""
         plan = plan_of(library.module, function)
         names = tuple(argument.name for argument in arguments_of(function))
         return cls(plan, library, target.memory(), callbacks, target.plans, names)
@@ -94,7 +98,9 @@ class CompiledFunction:
         return views
 
     def bind(self, bound: Views, threads: int) -> BoundFunction:
-        """Bind arguments, and compute what depends on them alone. Raises InputError and MemoryError."""
+        """Bind arguments, and compute the values that depend on them alone. Raises InputError and
+        MemoryError.
+        """
         self.library.begin_call()
         known = Call(self, bound, None, {}, threads).constants()
         # Calls may come from other threads, and on a GPU to other streams.
@@ -105,7 +111,7 @@ class CompiledFunction:
 class BoundFunction:
     """A compiled function with some of its arguments bound, or none, to be called with the others.
 
-    `known` are the values that were computed when they were bound.
+    `known` are the values that were computed when the arguments were bound.
     """
 
     def __init__(self, function: CompiledFunction, bound: Views, known: Views):
@@ -188,7 +194,7 @@ class BoundFunction:
     def moved_to(self, other: CompiledFunction, threads: int) -> BoundFunction:
         """Bind the same arrays in another build of the function."""
         pairs = zip(self.function.arguments.values(), other.arguments.values(), strict=True)
-        return other.bind({there: self._bound[here] for here, there in pairs if here in self._bound}, threads)
+        return other.bind({new: self._bound[old] for old, new in pairs if old in self._bound}, threads)
 
     def _views(self, arrays: tuple[object, ...]) -> dict[SSAValue, ArrayView]:
         return self.function.inputs(dict(zip(self.names, arrays, strict=True)))
@@ -202,7 +208,7 @@ def _tensor(type: Attribute) -> TensorType[Attribute]:
 
 @dataclass
 class Call:
-    """One run of a function, step by step: all is checked, and what can be repeated is recorded."""
+    """One run of a function, step by step: it checks everything, and records what can be repeated."""
 
     function: CompiledFunction
     inputs: Views
@@ -211,11 +217,11 @@ class Call:
     """Values that were computed when constants were bound."""
     threads: int
     given: list[ArrayView] = field(default_factory=list[ArrayView])
-    """Arrays that the caller has, or will have."""
+    """Arrays of the caller, passed or to be returned."""
     record: CallRecord = field(default_factory=CallRecord)
 
     def constants(self) -> dict[SSAValue, ArrayView]:
-        """Compute the values that depend on the inputs alone, which are not all of the program's."""
+        """Compute the values that depend only on the inputs of this call, which are some of the program's."""
         plan = self.function.plan
         values = dict(self.inputs)
         extents = self._extents(values)
@@ -238,7 +244,7 @@ class Call:
         return found
 
     def _extents(self, values: Views) -> Extents:
-        """Return what the arrays that are there before the first step say of all dims."""
+        """Return the extents that arrays from before the first step give to all dims."""
         extents = Extents()
         for step in self.function.plan.steps:
             if isinstance(step, Launch):
@@ -308,7 +314,7 @@ class Call:
     def _result(self, index: int, view: ArrayView) -> Array:
         """Return a result as an array of its own.
 
-        What was an argument, or lies elsewhere than it should, is copied.
+        An argument is copied, and so is an array that lies elsewhere than requested.
         """
         memory = self.function.memory
         wanted = None if self.outputs is None else self.outputs[index]

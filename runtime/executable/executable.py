@@ -50,7 +50,7 @@ class Executable:
         callbacks: Mapping[str, Callback] | None = None,
         library: Library | None = None,
     ):
-        """Compile a function of a program of any level, or take it from a library that has been compiled.
+        """Compile a function of a program of any level, or take it from a compiled library.
 
         Raises InputError (no such function), HostCompilerError, and what the passes raise.
         """
@@ -64,9 +64,9 @@ class Executable:
         self.compiled = CompiledFunction.of(
             self.function, self.library, target_named(options.target), self._callbacks
         )
-        """The function and what runs it: what `Prepared` binds arguments of."""
+        """The function with its library, of which `Prepared` binds arguments."""
         self.memory = self.compiled.memory
-        """The memory that arguments and results lie in."""
+        """The memory of arguments and results."""
         self._unbound = BoundFunction(self.compiled, {}, {})
         self._specialised: dict[frozenset[str], Executable] = {}
         self._lock = Lock()
@@ -116,9 +116,9 @@ class Executable:
     def profile(
         self, *arrays: object, threads: int | None = None, runs: int | None = None, **named: object
     ) -> Profile:
-        """Measure where the time of a call with these arrays goes.
+        """Measure the time of a call with these arrays, by kernel and by statement.
 
-        A second build of the kernels, with timers, is run beside this one, each at least `runs` times
+        A second build of the kernels, with timers, takes turns with this one; each runs at least `runs` times
         (default: 20, and half a second). No other thread should be busy meanwhile.
 
         Raises what calls raise, HostCompilerError, and InputError for a program that has no kernels.
@@ -142,7 +142,9 @@ class Executable:
         return unbound.run(unbound.in_order(arrays, named), out, threads)
 
     def run_on_host_arrays(self, arrays: Sequence[Array], *, threads: int | None = None) -> list[Array]:
-        """Run the program on numpy arrays, copied where they must lie elsewhere, as the results are."""
+        """Run the program on numpy arrays; they and the results are copied if the target needs other
+        memory.
+        """
         given = [self.memory.from_host(array) for array in arrays]
         found = self(*given, threads=threads)
         return [self.memory.as_host(each) for each in (found if isinstance(found, tuple) else (found,))]
@@ -150,11 +152,11 @@ class Executable:
     def prepare(self, *, threads: int | None = None, **constants: object) -> Prepared:
         """Bind arguments that are the same in every call, such as weights, by name.
 
-        What depends on them alone is computed now, once: weights folded into each other, reshaped, converted,
-        and packed in the order in which contractions read them. The first time that arguments are bound which
-        were not declared `constants` when the program was compiled, it is compiled once more, with them. The
-        arrays must not change afterwards. For a GPU they may lie in the CPU's memory: they are copied once.
-        Raises InputError, and MemoryError.
+        Values that depend on them alone are computed now, once: weights are folded into each other, reshaped,
+        converted, and packed in the order in which contractions read them. If arguments were not declared
+        `constants` when the program was compiled, it is compiled once more with them, the first time that
+        they are bound. The arrays must not change afterwards. For a GPU they may lie in the CPU's memory:
+        they are copied once. Raises InputError, and MemoryError.
         """
         names = self.argument_names
         for name in constants:
@@ -184,7 +186,7 @@ class Executable:
 
 
 class Prepared:
-    """An executable with some of its arguments bound, and what depends on those alone computed.
+    """An executable with some of its arguments bound, and the values that depend on those alone computed.
 
     Call it with the others.
     """

@@ -30,14 +30,14 @@ Ranges: TypeAlias = Mapping[str, "Range | Sequence[Range]"]
 """The extents that dims may have: the smallest and the largest, or several such pairs."""
 
 MOST_PARTS = 8
-"""Ways to compile a program that ranges may ask for."""
+"""Largest number of parts into which ranges may cut a program."""
 
 LARGEST = 1 << 40
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of an argument, which has the extent of a dim."""
+    """An axis of an argument that has the extent of a dim."""
 
     argument: int
     axis: int
@@ -56,7 +56,7 @@ class Part:
 
 
 class RangedExecutable:
-    """A function of a program with unknown extents: each call takes what was compiled for its extents.
+    """A function of a program with unknown extents: each call runs the executable for its extents.
 
     Call it as an `Executable`. A call with extents outside of all ranges is refused.
     """
@@ -77,7 +77,9 @@ class RangedExecutable:
         return [dict(part.ranges) for part in self.parts]
 
     def part(self, *arrays: object, **named: object) -> Executable:
-        """Return what a call with these arrays runs. Raises InputError where no range holds their extents."""
+        """Return the executable that a call with these arrays runs. Raises InputError if no range has their
+        extents.
+        """
         return self.parts[self.part_number(arrays, named)].executable
 
     def __call__(
@@ -88,14 +90,14 @@ class RangedExecutable:
         return executable(*arrays, out=out, threads=threads, **named)
 
     def prepare(self, *, threads: int | None = None, **constants: object) -> PreparedRanges:
-        """Bind arguments that are the same in every call, as `Executable.prepare`: once for each part, with
-        the memory that takes. Their own extents are checked in every call, too.
+        """Bind arguments that are the same in every call, as `Executable.prepare`: once for each part, each
+        with its own memory. Every call checks their extents, too.
         """
         prepared = [part.executable.prepare(threads=threads, **constants) for part in self.parts]
         return PreparedRanges(self, prepared, constants)
 
     def part_number(self, arrays: Sequence[object], named: Mapping[str, object]) -> int:
-        """Return the number of the part that a call runs. Raises InputError where no range holds it."""
+        """Return the number of the part that a call runs. Raises InputError if no range fits."""
         extents = {name: self._extent(axis, arrays, named) for name, axis in self._axes.items()}
         known = {name: extent for name, extent in extents.items() if extent is not None}
         if len(known) < len(extents):
@@ -151,7 +153,8 @@ def compile_ranges(
     """Compile a function of a program once for each of the ranges that its unknown extents may have.
 
     Dims go by their names, or by those of an axis of an argument, as `q.0`. One range that begins with few
-    rows is cut in two, for these want other kernels. Raises InputError: no such dim, or ranges that are none.
+    rows is cut in two, because few rows need other kernels. Raises InputError: no such dim, or invalid
+    ranges.
     """
     module = program.clone()
     function = select_function(module, entry)
@@ -173,7 +176,7 @@ def compile_ranges(
 def _named(
     function: FuncOp, places: Mapping[str, Sequence[Axis]], wanted: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, Axis]]:
-    """Return for each wanted name its dim, and an axis that has its extent. Raises InputError."""
+    """Return, for each requested name, its dim and an axis that has its extent. Raises InputError."""
     arguments = arguments_of(function)
     of_axes = {
         f"{arguments[each.argument].name}.{each.axis}": (dim, each)
@@ -222,7 +225,7 @@ def _checked(name: str, given: object) -> list[Range]:
 
 
 def _whole(value: object) -> int | None:
-    """Return a number of elements, numpy's as well; None for anything else."""
+    """Return a number of elements, numpy's as well; None for any other object."""
     index = getattr(type(value), "__index__", None)
     if index is None or isinstance(value, bool):
         return None

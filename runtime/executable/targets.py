@@ -1,4 +1,4 @@
-"""The table of targets: a new one is a module such as `cpu_target`, and a row here."""
+"""The table of targets: a new one is a module such as `runtime/cpu/target.py`, and a row here."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ TARGETS: dict[str, Target] = {target.name: target for target in (CPU, CUDA, EMUL
 """The targets that programs are compiled for, by name."""
 
 INTERPRETER = "interpreter"
-"""The name of what runs programs of arrays or blocks without compiling them."""
+"""The name of the interpreter, which runs programs of arrays or blocks without compiling them."""
 
 
 def target_named(name: str) -> Target:
-    """Return the target of a name. Raises InputError for one that there is not."""
+    """Return the target of a name. Raises InputError for an unknown name."""
     if name not in TARGETS:
         raise InputError(f"programs are compiled for the targets {', '.join(TARGETS)}, not for '{name}'")
     return TARGETS[name]
 
 
 def check_target(name: str) -> None:
-    """Raise InputError for a name of nothing that programs run on."""
+    """Raise InputError for a name that is neither a target nor the interpreter."""
     names = names_of_targets()
     if name not in names:
         raise InputError(f"target '{name}' is unknown; programs run on: {', '.join(names)}")
 
 
 def names_of_targets() -> tuple[str, ...]:
-    """Names of all that programs run on: the interpreter, and the targets."""
+    """Names of everything that can run programs: the interpreter, and the targets."""
     return INTERPRETER, *TARGETS
 
 
@@ -54,14 +54,14 @@ def listed_targets(names: Iterable[str]) -> str:
 def library_of(program: ModuleOp, options: CompileOptions) -> Library:
     """Compile the kernels of a program for a target, ready to be launched.
 
-    Raises InputError where a target is unknown or has no device here, and what passes and compilers raise.
+    Raises InputError if the target is unknown or has no device here, and what passes and compilers raise.
     """
     target = _checked(options)
     return target.library(program, options, target.pipeline)
 
 
 def source_of(program: ModuleOp, options: CompileOptions) -> Library:
-    """Lower a program to a target's source, which no compiler has seen. Raises what the passes raise."""
+    """Lower a program to a target's source, without compiling it. Raises what the passes raise."""
     target = _checked(options)
     return target.source(program, options, target.pipeline)
 

@@ -1,1 +1,1 @@
-"""The reference interpreter: the meaning of programs on arrays and on blocks."""
+"""The reference interpreter, which defines the meaning of programs on arrays and on blocks."""

@@ -1,6 +1,6 @@
-"""The meaning of block programs on numpy arrays, with every item a small array and every list a Python list.
+"""The meaning of block programs on numpy arrays: every item is a small array, every list a Python list.
 
-It counts what it moves and computes as it goes; the counts are the ones that `block-traffic` predicts.
+The interpreter counts traffic and work as it runs; the counts are those that `block-traffic` predicts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Window: TypeAlias = "tuple[slice | int, ...]"
 """The place of a block in an array."""
 
 DEFAULT_BLOCK_SIZE = 64
-"""Elements a block where a program does not say."""
+"""Elements of a block if a program does not say."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Dims:
         return -(-self.extent(dim, op) // self.size(dim, op))
 
     def full_block(self, dim: str, op: Operation) -> int:
-        """Elements of the dim's blocks, but for a ragged last one."""
+        """Elements of the dim's blocks, except for a ragged last one."""
         return min(self.size(dim, op), self.extent(dim, op))
 
     def current_block(self, dim: str, op: Operation) -> int:
@@ -186,7 +186,9 @@ class Blocking:
 
 
 def mapped_list(op: block.MapOp, trips: int, value: Nested[Item]) -> list[Nested[Item]]:
-    """The list that a map runs over. Raises InterpreterError where it has not an item for each iteration."""
+    """The list that a map runs over. Raises InterpreterError if it does not have an item for each
+    iteration.
+    """
     found = cast("list[Nested[Item]]", value)
     if not isinstance(value, list) or len(found) != trips:
         raise InterpreterError(
@@ -258,7 +260,7 @@ class BlockInterpreter:
                 self._item_step(op)(values)
 
     def _step(self, op: Operation) -> Step:
-        """Return the function that evaluates an operation; bodies run often, and are analysed once."""
+        """Return the function that evaluates an operation. Bodies run often, so they are analysed once."""
         if isinstance(op, block.MapOp | block.ReduceOp | block.FirstOp | block.CustomOp | block.PartitionOp):
             return lambda values: self.evaluate(op, values)
         return self._item_step(op)
@@ -336,7 +338,7 @@ class BlockInterpreter:
     def _rescalings(
         self, pivots: Sequence[int | None], collected: list[list[Value]], yielded: list[Value]
     ) -> dict[int, tuple[Array, Array]]:
-        """For each pivot, by what the total and the new significand are multiplied when its maximum moves."""
+        """For each pivot, the factors for the total and the new significand when its maximum grows."""
         factors: dict[int, tuple[Array, Array]] = {}
         for pivot in {pivot for pivot in pivots if pivot is not None}:
             new = _array(yielded[pivot])
@@ -523,7 +525,7 @@ def _array(value: Value) -> Array:
 
 
 def _relative_exp(exponent: Array, top: Array) -> Array:
-    """exp(exponent - top), and 1 where both are equal, so that no infinity is subtracted from itself."""
+    """exp(exponent - top), and 1 if both are equal, so that no infinity is subtracted from itself."""
     exponent = widen(exponent)
     with np.errstate(all="ignore"):
         return np.where(exponent == top, exponent.dtype.type(1), np.exp(exponent - top))

@@ -1,8 +1,8 @@
 """Semantics of each scalar operation of an element-wise region, on whole numpy arrays at once.
 
 Values have their own dtype (16-bit floats are computed in float32 and rounded after every operation). In
-float64 mode every float type is float64, `arith.extf` and `arith.truncf` change nothing, and a constant that
-says what it was rounded from (`bb.exact`) counts in full.
+float64 mode every float type is float64, `arith.extf` and `arith.truncf` change nothing, and a constant with
+`bb.exact` is the number from which it was rounded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -208,7 +208,9 @@ def _compare(predicates: Sequence[Callable[[Array, Array], Array]]) -> ScalarFun
 
 
 def _float_to_integer(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:
-    """Towards zero; what does not fit saturates and a NaN gives 0, where arith leaves the result open."""
+    """Round towards zero; too large numbers saturate and NaN gives 0, where arith leaves the result
+    undefined.
+    """
     value = np.trunc(args[0].astype(np.float64))
     if dtype == np.bool_:
         return np.nan_to_num(value).astype(np.int64)

@@ -1,7 +1,8 @@
-"""This machine as the cost model sees it: the processor that the model comes with, and what is measured here.
+"""This machine as the cost model sees it: the processor description that is part of the package, adjusted to
+measurements.
 
-Measured are the speed of multiply-adds and of reads (`machine_limits`, within about a second on first use,
-then from disk); the sizes of the caches are those that the system tells. Everything else keeps its relation
+The speed of multiply-adds and of reads is measured (`machine_limits`, within about a second on first use,
+then from disk). The sizes of the caches are those that the system reports. All other numbers keep their ratio
 to these.
 """
 
@@ -22,13 +23,13 @@ NAME = "cpu"
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 SUSTAINED = 0.8
-"""The part of the best bandwidth of memory that kernels reach which read and write several arrays."""
+"""The part of the best memory bandwidth that kernels reach that read and write several arrays."""
 
 
 def this_machine() -> Machine:
-    """The description of this machine with all its threads.
+    """Return the description of this machine with all its threads.
 
-    Raises PassFailedException where it cannot be measured.
+    Raises PassFailedException if it cannot be measured.
     """
     try:
         limits = machine_limits(usable_cpus())
@@ -38,7 +39,9 @@ def this_machine() -> Machine:
 
 
 def described(limits: MachineLimits, caches: dict[int, int]) -> Machine:
-    """A machine with these limits, and caches of so many bytes by level; others are as the model has them."""
+    """Return a machine with these limits, and caches of so many bytes by level; other numbers are the
+    model's.
+    """
     model = read_machine(DIRECTORY / f"{NAME}.json")
     rate = limits.peak_float / limits.threads
     faster = rate / _peak(model)
@@ -66,7 +69,7 @@ def described(limits: MachineLimits, caches: dict[int, int]) -> Machine:
 
 
 def _peak(model: Machine) -> float:
-    """Return the peak that `machine_limits` would measure: a bit more than contractions reach."""
+    """Return the peak that `machine_limits` would measure, which is a bit more than contractions reach."""
     return model.contract["f32"] / 0.95
 
 

@@ -1,8 +1,8 @@
 """Peak rates of this machine: multiply-adds from registers, and reads by size of what is read.
 
-Measured by a short C++ program that is compiled through the same cache as kernels, and remembered on disk
-until processor, compiler or number of threads change. The figures are the best of many rounds: what the
-machine does when nothing else runs on it.
+They are measured by a short C++ program that is compiled through the same cache as kernels, and remembered on
+disk until processor, compiler or number of threads change. The figures are the best of many rounds: those of
+an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -159,11 +159,11 @@ class MachineLimits:
         return max(self.peak_float, self.peak_bfloat16) if type == "bf16" else self.peak_float
 
     def bandwidth(self, bytes: int) -> float:
-        """Bytes per second where a program touches as many bytes: those of the caches that hold them."""
+        """Bytes per second of a program that touches so many bytes: that of the caches that hold them."""
         return next((speed for size, speed in self.bandwidths if size >= bytes), self.bandwidths[-1][1])
 
     def floor(self, flops: int, bytes: int, *, double: bool = False) -> float:
-        """Seconds that no program can beat which does so many flops and touches so many bytes."""
+        """Seconds that any program needs for so many flops and so many bytes."""
         return max(flops / (self.peak_double if double else self.peak_float), bytes / self.bandwidth(bytes))
 
 

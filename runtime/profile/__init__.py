@@ -1,1 +1,1 @@
-"""Profiles: the time of every kernel and statement beside what the machine allows."""
+"""Profiles: the time of every kernel and statement, compared with the limits of the machine."""

@@ -1,8 +1,8 @@
-"""Measurement of where the time of a compiled program goes: `Executable.profile`.
+"""Measurement of the time of a compiled program by statement: `Executable.profile`.
 
 The kernels are compiled a second time, with a reading of the processor's clock between their statements. Runs
-of that build and of the usual one take turns. A figure is the mean over the middle half of the former, by
-their time: a run that was disturbed is not among them.
+of that build and of the usual one take turns. A figure is the mean over the middle half of the instrumented
+runs, by their time, so that disturbed runs do not count.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .report import Profile
 from .work import work_of
 
 _ALONE = Lock()
-"""Two profiles at once would count for each other, where they are of the same program."""
+"""Held by a profile: two profiles of the same program at once would count for each other."""
 
 
 class Build(Protocol):

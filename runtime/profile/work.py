@@ -24,8 +24,8 @@ TO_BLOCKS = "array-decompose,array-to-block"
 class Work:
     """Flops of contractions, a multiply-add as two; bytes of every input once and every result once.
 
-    What fusion computes twice, or a mask lets a kernel leave out, makes no difference. `flops` is None where
-    it cannot be told: for a program that was given as kernels.
+    Repeated work of fusion, and work that a mask saves, are not considered. `flops` is None if it is unknown:
+    for a program that was given as kernels.
     """
 
     flops: int | None

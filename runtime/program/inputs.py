@@ -1,4 +1,6 @@
-"""The arrays that a function takes: their names, their extents, and random values for those not given."""
+"""Arrays for the arguments of a function: their names, their extents, and random values for those not
+given.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ from ..errors import InputError
 class Argument:
     """One argument of a function: its name, its shape with `DYNAMIC` for `?`, and the dims of its axes.
 
-    The dims are those that `bb.dims` or a `block.partition` names, none where nothing does; several where an
-    axis is a product.
+    The dims are those that `bb.dims` or a `block.partition` names: none if nothing does, several if an axis
+    is a product.
     """
 
     function: str

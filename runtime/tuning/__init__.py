@@ -1,1 +1,1 @@
-"""Choices that were measured to be best for a program on a machine: found once, kept, shared."""
+"""Choices of fusion and block sizes, measured to be best for a program on a machine: kept, and shared."""

@@ -12,7 +12,7 @@ from ...dialects.diagnostics import did_you_mean
 from ...lowering.pipelines.choices import Choice, choice_of
 
 FORMAT = 1
-"""Changes where records of an older version say something else, or choices mean something else."""
+"""Version of the format; it changes if older records or choices would be misread."""
 
 KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _LONGEST_TEXT = 200

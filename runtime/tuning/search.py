@@ -1,4 +1,4 @@
-"""Measurement in turns: the model's best few ways to compile a program, the default, and no fusion."""
+"""Search by measurement: the default, no fusion, and the model's best candidates are measured in turns."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ from typing import Protocol
 
 from ...lowering.pipelines.choices import DEFAULT, Choice
 from ..host.threads import usable_cpus
-from .ways import CandidatePipeline
+from .candidates import CandidatePipeline
 
 COMPILING = 0.6
-"""The part of the time that may go by until the last pipeline is given to the compiler."""
+"""The part of the time after which no further pipeline is compiled."""
 
 LEAST_ROUNDS = 3
 SLOWEST = {1: 1.5, 3: 1.25, 6: 1.1, 12: 1.05}
-"""After so many rounds, pipelines that take so many times as long as the best one are measured no more: the
-time is for those that may still win."""
+"""After so many rounds, pipelines that take so many times as long as the best one are dropped, which leaves
+more time for the others.
+"""
 
 TURN = 0.005
-"""Seconds of a turn: one call that does not count, then calls for so long, at least two."""
+"""Seconds of a turn: one call that does not count, then at least two calls."""
 
 WORTH = 0.98
-"""Another pipeline than the default one must take less than this part of its time, for less says nothing."""
+"""Another pipeline must take less than this part of the default's time; a smaller gain may be noise."""
 
 Progress = Callable[[str, float], None]
-"""Is told the current step, and which part of the time is over."""
+"""Called with the current step, and the part of the time that has passed."""
 
 Call = Callable[[], object]
 
 
 class Compile(Protocol):
-    """Compiles a program by a choice, and gives a call of it, or None where its code is that of another."""
+    """Compiles a program by a choice; returns a function that calls it, or None if the code equals that of
+    another choice.
+    """
 
     def __call__(self, choice: Choice) -> Call | None: ...
 
@@ -51,14 +54,14 @@ class Measured:
 
     @property
     def time(self) -> float:
-        """Seconds of a call: a quarter of the turns took no longer. Other work of the machine only adds to
+        """Seconds of a call: the lower quartile of the turns, because other work of the machine only adds to
         them.
         """
         return sorted(self.turns)[(len(self.turns) - 1) // 4]
 
-    def beside(self, other: Measured) -> float:
-        """Return the factor to the time of another pipeline: turn by turn, for in turns of one round the
-        machine does the same beside them.
+    def ratio_to(self, other: Measured) -> float:
+        """Return the ratio of its time to that of another pipeline, as the median over turns of the same
+        round, in which the machine was in the same state.
         """
         return statistics.median(own / its for own, its in zip(self.turns, other.turns, strict=False))
 
@@ -71,14 +74,14 @@ class Outcome:
 
     @property
     def best(self) -> Measured:
-        """The fastest; the default where that is as fast, as far as times tell."""
+        """The fastest pipeline; the default if that is as fast within the accuracy of the times."""
         first, default = self.measured[0], self.of(DEFAULT)
-        if default is None or max(first.time / default.time, first.beside(default)) < WORTH:
+        if default is None or max(first.time / default.time, first.ratio_to(default)) < WORTH:
             return first
         return default
 
     def of(self, fusion: str) -> Measured | None:
-        """Return the default, or that without fusion; None where it was not measured."""
+        """Return the default, or the pipeline without fusion; None if it was not measured."""
         return next((each for each in self.measured if each.pipeline.choice.fusion == fusion), None)
 
 

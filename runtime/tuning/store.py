@@ -1,7 +1,7 @@
-"""The records of what was measured, on disk: a file each in the user's cache directory, and files to share.
+"""The records of measured choices on disk: a file for each in the user's cache directory, and files to share.
 
-A file is replaced in one step and named after the hash of what it holds for, so that processes that tune side
-by side cannot harm each other: the last one counts. A file that cannot be understood counts as none.
+A file is replaced in one step and named after the hash of its key, so processes that tune at the same time
+cannot harm each other: the last one wins. A file that cannot be understood counts as missing.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class StoreError(Exception):
 
 
 def find(key: str) -> Record | None:
-    """Return the record for a key; None where there is none, or it cannot be read."""
+    """Return the record for a key; None if there is none, or if it cannot be read."""
     directory = user_cache()
     return _read(directory.folder(FOLDER) / f"{key}.json") if directory.readable else None
 
 
 def keep(record: Record) -> None:
-    """Put a record in the place of what was there for its key. A warning says where that cannot be done."""
+    """Store a record, in place of an older one for its key. Warns if that fails."""
     directory = user_cache()
     problem = directory.problem
     if problem is None:
@@ -94,10 +94,10 @@ def export_file(path: str, programs: Sequence[str] = ()) -> int:
 
 
 def import_file(path: str) -> tuple[int, int]:
-    """Take the records of a file that `export_file` wrote: all, or none where one of them is not sound.
+    """Read the records of a file that `export_file` wrote: all, or none if one of them is invalid.
 
-    Where there is a record of the same key, the later one stays. Returns how many came, and how many of the
-    file did not, being older. Raises StoreError.
+    Of two records with the same key, the later one stays. Returns the numbers of records that were added and
+    of records that were older. Raises StoreError.
     """
     records = _shared(path)
     directory = user_cache()

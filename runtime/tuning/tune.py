@@ -1,4 +1,4 @@
-"""Tuning a program: its choice from the user's cache, or measured now and kept there."""
+"""Tuning of a program: its choice from the user's cache, or measured now and kept there."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.array import DYNAMIC
+from ...lowering.emit.source_text import without_locations
 from ...lowering.pipelines.choices import DEFAULT, UNFUSED, Choice
 from ...passes.analysis.cost.machine import machine_named
 from ...passes.analysis.ranges import ranges_of
 from ..arrays.dtypes import Array
 from ..calls.compile_options import CompileOptions
 from ..compilation.cached import package_version
-from ..cpu.library import KernelLibrary
 from ..errors import InputError
 from ..executable.executable import Executable
 from ..executable.ranges import all_axes
@@ -24,23 +24,25 @@ from ..host.threads import thread_count
 from ..program.constants import declared_constants
 from ..program.functions import select_function
 from ..program.inputs import arguments_of, random_inputs
+from .candidates import can_choose, candidate_pipelines
 from .keys import alone, key_of, machine_text
 from .records import Record
 from .request import Request, checked_seconds
 from .search import Call, Measured, Outcome, progress_bar, search
 from .store import find, keep
-from .ways import can_choose, candidate_pipelines
 
 MEMORY = 1 << 31
-"""Bytes that constants may take in all ways that are measured: each has them in an order of its own."""
+"""Bytes that the constants of all measured candidates may take: each candidate packs them in its own
+order.
+"""
 
 FEWEST, MOST = 4, 64
 
 
 def tune(program: ModuleOp, request: Request) -> Choice:
-    """Find the fastest way to compile a function, by measurements that take about the time asked for.
+    """Find the fastest way to compile a function, by measurements that take about the requested time.
 
-    What an earlier call found is taken from the user's cache. Threads are those of a call without an
+    The result of an earlier call is taken from the user's cache. Threads are those of a call without an
     argument for them; an unknown extent is the largest of its range. Raises InputError: the program has been
     fused already, or has unknown extents without a range.
     """
@@ -56,9 +58,9 @@ def tune(program: ModuleOp, request: Request) -> Choice:
     if candidates is None:
         return Choice()
     threads = thread_count()
-    with progress_bar(name, request.progress) as tell:
+    with progress_bar(name, request.progress) as report:
         compiler = _Compiler(module, _arrays(module), threads, request)
-        outcome = search(candidates.in_order(), compiler, seconds, compiler.most, tell)
+        outcome = search(candidates.in_order(), compiler, seconds, compiler.most, report)
     record = _record(outcome, key, module, threads)
     if request.use_cache:
         keep(record)
@@ -66,7 +68,9 @@ def tune(program: ModuleOp, request: Request) -> Choice:
 
 
 def model_choice(program: ModuleOp, entry: str | None) -> Choice | None:
-    """Return what costs least by the model; None for the default pipeline, unless one is clearly better."""
+    """Return the choice that costs least by the model; None for the default pipeline, unless another is
+    clearly better.
+    """
     module = alone(program, entry)
     candidates = candidate_pipelines(module, machine_named("cpu")) if can_choose(module) else None
     return None if candidates is None else candidates.choice
@@ -139,18 +143,17 @@ class _Compiler:
         self.arrays = [array for name, array in arrays.items() if name not in constant]
         size = sum(array.nbytes for array in self.constants.values())
         self.most = max(FEWEST, min(MOST, MEMORY // max(1, size)))
-        self._known: set[object] = set()
+        self._known: set[str] = set()
         self._lock = Lock()
 
     def __call__(self, choice: Choice) -> Call | None:
         options = CompileOptions(use_cache=self.request.use_cache, choice=choice)
         executable = Executable(self.module, options, self.request.callbacks)
         with self._lock:
-            assert isinstance(executable.library, KernelLibrary)  # only CPUs are tuned
-            path = executable.library.path
-            if path in self._known:
+            code = without_locations(executable.source)
+            if code in self._known:
                 return None
-            self._known.add(path)
+            self._known.add(code)
             # One after the other: what is packed at the same time would need its memory twice.
             run = executable.prepare(threads=self.threads, **self.constants) if self.constants else executable
             given = run(*self.arrays, threads=self.threads)

@@ -1,4 +1,4 @@
-// The tile library behind C names, for test_tile_library.py.
+// The tile library under C names, for test_tile_library.py.
 #include <bb/cpu.hpp>
 #include <bb/rows.hpp>
 

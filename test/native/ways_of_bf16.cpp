@@ -1,5 +1,5 @@
-// contract_bf16() and the ways that it takes behind C names, for test_contract_bf16.py: the way for AMX on tiles
-// in software.
+// contract_bf16() and its two implementations under C names, for test_contract_bf16.py: the one for AMX runs on
+// tiles in software.
 #include <bb/cpu.hpp>
 #include "../../runtime/cpu/native/contract_bf16_tiles.hpp"
 #include "../../runtime/cpu/native/contract_bf16_vector.hpp"

@@ -22,7 +22,7 @@ from ...runtime.calls.compile_options import TIERS, CompileOptions, CudaOptions
 from ...runtime.calls.library import Library
 from ...runtime.calls.target import Target
 from ...runtime.cuda.compile.resources import resource_table
-from ...runtime.cuda.library import CudaLibrary
+from ...runtime.cuda.target import cuda_source
 from ...runtime.executable.executable import Executable
 from ...runtime.executable.ranges import extents_of
 from ...runtime.executable.targets import INTERPRETER, listed_targets, source_of, target_named, targets_with
@@ -114,14 +114,14 @@ def cuda_options(options: argparse.Namespace) -> CudaOptions:
     )
 
 
-def _lowered(program: ModuleOp, options: argparse.Namespace) -> Library:
-    """Return the kernels as source, which no compiler has seen. Raises what the passes raise."""
+def _compile_options(program: ModuleOp, options: argparse.Namespace) -> CompileOptions:
+    """Return the options for lowering a program to source. Raises what the choice of a pipeline raises."""
     functions = public_functions(program)
     entry: str | None = options.entry or (functions[0].sym_name.data if len(functions) == 1 else None)
     choice = None
     if target_named(options.target).can_tune and entry is not None and not options.passes:
         choice = _choice(program, entry, options)
-    compile_options = CompileOptions(
+    return CompileOptions(
         options.entry,
         options.passes or None,
         use_cache=not options.no_cache,
@@ -129,30 +129,36 @@ def _lowered(program: ModuleOp, options: argparse.Namespace) -> Library:
         cuda=cuda_options(options),
         choice=choice,
     )
-    library = source_of(program, compile_options)
+
+
+def _check_kernels(library: Library) -> None:
+    """Raise ToolError for a program without kernels."""
     if not kernel.kernels_of(library.module):
         raise ToolError("there is no source to print: nothing of the program becomes a kernel")
-    return library
 
 
 def source_text(program: ModuleOp, options: argparse.Namespace) -> str:
     """Return the source of the kernels: C++, or CUDA C++. Raises what the passes raise."""
-    return _lowered(program, options).source
+    library = source_of(program, _compile_options(program, options))
+    _check_kernels(library)
+    return library.source
 
 
 def resources_of(program: ModuleOp, options: argparse.Namespace) -> str:
-    """Return tables of the kernels' resources and traffic. Raises CudaCompilerError, and what the
-    passes raise.
+    """Return tables of the kernels' resources and traffic, for a target with CUDA kernels.
+
+    Raises CudaCompilerError, and what the passes raise.
     """
-    library = _lowered(program, options)
-    assert isinstance(library, CudaLibrary)  # `check_options` refuses targets without CUDA kernels
+    pipeline = target_named(options.target).pipeline
+    library = cuda_source(program, _compile_options(program, options), pipeline)
+    _check_kernels(library)
     console = Console(width=120)
     with console.capture() as captured:
         console.print(resource_table(library.resources()))
     return captured.get() + "\n" + _traffic_of(library)
 
 
-def _traffic_of(library: CudaLibrary) -> str:
+def _traffic_of(library: Library) -> str:
     """Return the kernels' traffic as text, with the differences from the block program."""
     moves = moves_of_module(library.module)
     text = table_text(moves)

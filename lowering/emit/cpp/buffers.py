@@ -1,7 +1,7 @@
-"""Layouts of buffers in memory, and tiles that are blocks of them.
+"""Layouts of buffers in memory, and tiles that are blocks of buffers.
 
-Both are rows of lanes in memory of the kernel's own. So a tile that a sweep fills and a store puts away is
-the block that it goes to, and one that is loaded, and only read then, is the block that it comes from.
+Both are rows of lanes in the kernel's own memory. A tile that a sweep fills and a store copies to a buffer
+can therefore be the block of the buffer, and so can a tile that is loaded from a buffer and then only read.
 Neither is copied.
 """
 
@@ -16,18 +16,20 @@ from ....dialects import block, kernel
 from .windows import DimNames
 
 LANES = 16
-"""A multiple of the lanes of every vector: blocks that begin at one begin at a whole vector."""
+"""A multiple of the lanes of every vector: a block that begins at a multiple of it begins with a whole
+vector.
+"""
 
 
-class Home(StrEnum):
+class Arena(StrEnum):
     """Memory of tiles and buffers; the value is the emitted variable that counts its elements."""
 
     SCRATCH = "room"
     """Of the thread that does a task."""
     PER_THREAD = "kept"
-    """Of each thread that does a part of a task: united when all are done."""
+    """Of each thread that computes a part of a task: merged at the end."""
     PER_TASK = "shared"
-    """Of a task: all threads that do parts of it see it."""
+    """Of a task: all threads that compute parts of it share it."""
     PRIVATE_LISTS = "lists"
     """Lists of a thread in global memory."""
     SHARED_LISTS = "common"
@@ -36,12 +38,12 @@ class Home(StrEnum):
     @property
     def of_piece(self) -> str:
         """Expression of its first element, in a part of a task."""
-        return "piece.memory" if self is Home.SCRATCH else f"piece.{self}"
+        return "piece.memory" if self is Arena.SCRATCH else f"piece.{self}"
 
     @property
     def of_task(self) -> str:
-        """Expression of its first element, in a task that one thread does."""
-        return "memory" if self is Home.SCRATCH else str(self)
+        """Expression of its first element, in a task of one thread."""
+        return "memory" if self is Arena.SCRATCH else str(self)
 
 
 def buffer_layout(
@@ -66,9 +68,9 @@ def buffer_layout(
 
 
 def tiles_in_buffers(function: kernel.FuncOp, pairs: Collection[SSAValue]) -> dict[SSAValue, kernel.CursorOp]:
-    """The tiles of a kernel that need no memory of their own: with the cursor at the block that each one is.
+    """The tiles of a kernel that need no memory of their own, each with the cursor at the block that it is.
 
-    `pairs` are the buffers that hold pairs of bf16, which are no rows of lanes.
+    `pairs` are the buffers that hold pairs of bf16 instead of rows of lanes.
     """
     dims = block.parse_dims(function.attributes[block.DIMS])
     found: dict[SSAValue, kernel.CursorOp] = {}
@@ -107,7 +109,7 @@ def _lies_alike(tile: SSAValue, place: kernel.CursorOp, dims: Mapping[str, block
 
 
 def _is_filled_by_a_sweep(tile: SSAValue, op: kernel.StoreOp) -> bool:
-    """True if a sweep of the same body writes a tile that a store alone reads, and nothing in that body reads
+    """True if a sweep of the same body writes a tile, only a store reads it, and nothing in that body reads
     the buffer before.
     """
     writers, body = kernel.writers(tile), op.parent
@@ -127,8 +129,8 @@ def _is_filled_by_a_sweep(tile: SSAValue, op: kernel.StoreOp) -> bool:
 
 
 def _is_only_read(tile: SSAValue, op: kernel.LoadOp) -> bool:
-    """True if a load alone writes a tile, and what reads it follows in the same body, which leaves the buffer
-    as it is.
+    """True if only a load writes a tile, and its readers follow in the same body, which does not write the
+    buffer.
     """
     body = op.parent
     assert body is not None

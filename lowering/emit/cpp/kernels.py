@@ -1,4 +1,4 @@
-"""One kernel as a C++ function: it reads like the kernel's own text."""
+"""One kernel as a C++ function, in the order of the kernel's text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ....dialects.kernel.sizes import buffer_elements
 from ..locations import PlaceComments, place_comment
 from ..names import Names
 from ..source_text import comment_text, mangle
-from .buffers import Home, buffer_layout, tiles_in_buffers
+from .buffers import Arena, buffer_layout, tiles_in_buffers
 from .names import cpp_names
 from .pairs import are_rounded_when_stored, buffers_of_pairs, tiles_of_pairs
 from .probes import Probes
@@ -57,13 +57,13 @@ class KernelEmitter:
     double: bool = False
     counting: bool = False
     numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
-    """Of the statements that a profile tells apart; empty for none."""
+    """Of the statements that a profile distinguishes; empty without a profile."""
     pairs: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers and tiles of pairs of bf16."""
     aliased_tiles: dict[SSAValue, kernel.CursorOp] = field(default_factory=dict[SSAValue, kernel.CursorOp])
     """Tiles that are blocks of buffers."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
-    """Loops of which a stage does its share of the iterations."""
+    """Loops whose iterations a stage divides among threads."""
 
     @property
     def probes(self) -> Probes:
@@ -123,7 +123,7 @@ class KernelEmitter:
     def _parallel(self, op: kernel.ParallelOp) -> list[str]:
         loops = [self.dims[dim] for dim in op.dim_names]
         stages = stages_of(op, self.dims)
-        if stages is None and any(self._far(inner) is not False for inner in op.walk()):
+        if stages is None and any(self._in_global_memory(inner) is not False for inner in op.walk()):
             stages = single_stage(op, self.dims)
         room, tiles = self._tiles(op, stages)
         tasks = " * ".join(loop.trips for loop in loops) or "1"
@@ -148,7 +148,7 @@ class KernelEmitter:
         return [*lines, *_closed(inner)]
 
     def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
-        """The lines that find the blocks of a task from its number."""
+        """The lines that compute the blocks of a task from its number."""
         loops = [self.dims[dim] for dim in op.dim_names]
         lines: list[str] = []
         if loops:
@@ -170,7 +170,7 @@ class KernelEmitter:
     def _staged(
         self, op: kernel.ParallelOp, stages: Stages, tasks: str, pointers: Sequence[str]
     ) -> list[str]:
-        """The tasks where iterations of their loops may be shared out: see `split.hpp`."""
+        """The tasks of a kernel whose loops may be divided among threads: see `split.hpp`."""
         trips = [self.dims[loop.dim_names[0]].trips for loop in stages.loops]
         lines = [
             f"const bb::idx work = {stages.work};",
@@ -195,7 +195,7 @@ class KernelEmitter:
         return [*lines, *_closed([*self._positions(op, "piece.task"), *pointers, *windows, *bodies])]
 
     def _united(self, loop: kernel.ForOp) -> list[str]:
-        """The lines that unite what the parts of a loop have left."""
+        """The lines that merge the parts of a loop."""
         merge = loop.merge
         assert merge is not None
         if not merge.block.ops:
@@ -213,7 +213,7 @@ class KernelEmitter:
         ]
 
     def _tiles(self, op: kernel.ParallelOp, stages: Stages | None) -> tuple[list[str], list[str]]:
-        """The lines that measure the scratch memory, and those that cut it into tiles and buffers."""
+        """The lines that measure the scratch memory, and those that divide it into tiles and buffers."""
         sizes: list[str] = []
         pointers: list[str] = []
         for inner in op.walk():
@@ -232,18 +232,18 @@ class KernelEmitter:
                 pairs = inner.result in self.pairs
                 stride, size = plane_size(type, self.dims, pairs)
                 is_kept = stages is not None and inner.result in stages.kept
-                home = Home.PER_THREAD if is_kept else Home.SCRATCH
-                sizes.append(f"const bb::idx {name}_ld = {stride}, {name}_at = {home};")
-                sizes.append(f"{home} += {size};")
+                arena = Arena.PER_THREAD if is_kept else Arena.SCRATCH
+                sizes.append(f"const bb::idx {name}_ld = {stride}, {name}_at = {arena};")
+                sizes.append(f"{arena} += {size};")
                 self.planes[inner.result] = Plane(name, f"{name}_ld", type, pairs=pairs)
-                memory = home.of_task if stages is None else home.of_piece
+                memory = arena.of_task if stages is None else arena.of_piece
                 element, cast = ("bb::Pair", "(bb::Pair*)") if pairs else ("T", "")
                 place = f"{memory} + {name}_at"
                 pointers.append(f"{element}* const {name} = {f'{cast}({place})' if pairs else place};")
             elif isinstance(inner, kernel.BufferOp):
                 pointers.append(self._buffer(inner, stages, sizes))
-        counters = [Home.SCRATCH] if stages is None else list(Home)
-        return [f"bb::idx {', '.join(f'{home} = 0' for home in counters)};", *sizes], pointers
+        counters = [Arena.SCRATCH] if stages is None else list(Arena)
+        return [f"bb::idx {', '.join(f'{arena} = 0' for arena in counters)};", *sizes], pointers
 
     def _buffer(self, op: kernel.BufferOp, stages: Stages | None, sizes: list[str]) -> str:
         """Return the line that declares a buffer; adds the lines that measure it to `sizes`."""
@@ -253,20 +253,20 @@ class KernelEmitter:
         values = "".join(
             f"{name}{suffix} = {stride}, " for suffix, stride in zip(suffixes, strides, strict=True)
         )
-        near, far = Home.SCRATCH, Home.PRIVATE_LISTS
+        local_arena, global_arena = Arena.SCRATCH, Arena.PRIVATE_LISTS
         if stages is not None and op.result in stages.shared:
-            near, far = Home.PER_TASK, Home.SHARED_LISTS
+            local_arena, global_arena = Arena.PER_TASK, Arena.SHARED_LISTS
         sizes.append(f"// {name}: {self._placement(op)}")
-        match self._far(op):
+        match self._in_global_memory(op):
             case None:
                 sizes.append(f"const bool {name}_near = {size} <= {op.local_bytes} / (bb::idx)sizeof(T);")
-                home = f"({name}_near ? {near} : {far})"
-                memory = f"({name}_near ? {near.of_piece} : {far.of_piece})"
-            case is_far:
-                only = far if is_far else near
-                home, memory = str(only), only.of_task if stages is None else only.of_piece
-        sizes.append(f"const bb::idx {values}{name}_at = {home};")
-        sizes.append(f"{home} += bb::round_up({size}, bb::W<T>);")
+                arena = f"({name}_near ? {local_arena} : {global_arena})"
+                memory = f"({name}_near ? {local_arena.of_piece} : {global_arena.of_piece})"
+            case in_global:
+                only = global_arena if in_global else local_arena
+                arena, memory = str(only), only.of_task if stages is None else only.of_piece
+        sizes.append(f"const bb::idx {values}{name}_at = {arena};")
+        sizes.append(f"{arena} += bb::round_up({size}, bb::W<T>);")
         self.arrays[op.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
         return f"T* const {name} = {memory} + {name}_at;"
 
@@ -278,8 +278,10 @@ class KernelEmitter:
             return None
         return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
 
-    def _far(self, op: Operation) -> bool | None:
-        """True if an operation makes a buffer in global memory; None where only a call decides it."""
+    def _in_global_memory(self, op: Operation) -> bool | None:
+        """True if an operation makes a buffer in global memory; None if that depends on the extents of a
+        call.
+        """
         if not isinstance(op, kernel.BufferOp) or op.local_bytes is None:
             return False
         bytes = self._bytes(op)
@@ -289,7 +291,7 @@ class KernelEmitter:
         """Description of a buffer's place, for a comment."""
         bytes, allotted = self._bytes(op), op.local_bytes
         size = "as long as its dims" if bytes is None else f"{bytes} bytes"
-        match self._far(op):
+        match self._in_global_memory(op):
             case None:
                 where = f"in local memory up to {allotted} bytes, else in global memory"
             case True:
@@ -376,7 +378,9 @@ class KernelEmitter:
         ]
 
     def _starts_from_zero(self, op: kernel.ContractOp | None) -> bool:
-        """True if the first iteration of the loop around writes over what the others add to."""
+        """True if the first iteration of the loop around overwrites the accumulator that the others add
+        to.
+        """
         return op is not None and op.parent_op() not in self.shared_loops
 
     # Moves
@@ -413,7 +417,7 @@ class KernelEmitter:
         return goes_past(cursor, self.dims)
 
     def _valid(self, type: kernel.TileType) -> tuple[str, str]:
-        """The rows of lanes and the lanes of a tile that mean something."""
+        """The numbers of rows of lanes and of lanes of a tile that are defined."""
         outer = "1" if type.outer_dim is None else self.dims[type.outer_dim].width
         lanes = "1" if type.lane_dim is None else self.dims[type.lane_dim].width
         return outer, lanes
@@ -572,7 +576,7 @@ class KernelEmitter:
 
 
 def _closed(body: Sequence[str]) -> list[str]:
-    """The end of the call whose last argument is a function with such a body."""
+    """The end of a call whose last argument is a function with such a body."""
     return [
         *(f"  {line}" for line in [*body, "return bb::ok;"]),
         "});",

@@ -1,4 +1,4 @@
-"""Identifiers of the C++ emitter's own text, so that nothing of a program gets the same name."""
+"""Identifiers of the C++ emitter's own text, which names of a program must not take."""
 
 from __future__ import annotations
 

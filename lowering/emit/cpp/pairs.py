@@ -1,7 +1,8 @@
-"""Buffers and tiles that hold bf16 in pairs along k, as `runtime/include/bb/pairs.hpp` has them.
+"""Buffers and tiles that hold bf16 in pairs along k, as `runtime/include/bb/pairs.hpp` defines them.
 
-Others keep bf16 as f32. Where only contractions that multiply in bf16 read a buffer or a tile, each of them
-would pair its elements again; so they are paired once, when they are stored, and take half the room.
+Other tiles keep bf16 as f32. If only contractions that multiply in bf16 read a buffer or a tile, each of them
+would have to form the pairs again. So the pairs are formed once, when elements are stored, and take half the
+memory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def buffers_of_pairs(function: kernel.FuncOp) -> set[SSAValue]:
 
 
 def are_rounded_when_stored(tile: SSAValue, pairs: Collection[SSAValue]) -> bool:
-    """True if the elements of a tile go into arrays or pairs alone, and are rounded to their type there."""
+    """True if the elements of a tile only go to arrays or pairs, where they are rounded to their type."""
     readers = kernel.readers(tile)
     return bool(readers) and all(
         isinstance(op, kernel.StoreOp)

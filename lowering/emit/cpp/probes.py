@@ -1,4 +1,4 @@
-"""The statements of kernels that a profile tells apart, and the lines that say when a thread gets to one."""
+"""Statements of kernels that a profile distinguishes, and the lines that record when a thread reaches one."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Category(StrEnum):
 
     CONTRACTION = "contraction"
     PACKING = "packing"
-    """Copies of operands in the order in which contractions read them."""
+    """Copies of operands into the order in which contractions read them."""
     EXPONENTIALS = "exponentials"
     """Sweeps with functions of many operations: exp, log, tanh, erf, sin, cos, pow."""
     ELEMENTWISE = "element-wise"
-    """Sweeps without."""
+    """Sweeps without such functions."""
     MOVES = "loads and stores"
     """Between arrays and tiles, and fills and copies of tiles."""
     OTHER = "other"
     """Positions of blocks, memory, the next task."""
     WAITING = "waiting"
-    """Of threads for each other, for a start, or for want of tasks."""
+    """Of threads for each other, for a start, or for lack of tasks."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ def probed(function: kernel.FuncOp, double: bool = False) -> dict[Operation, Sta
 
 @dataclass(frozen=True)
 class Probes:
-    """Writes the lines by which a thread says where it is: see `profile.hpp`. None without `numbers`."""
+    """Writes the lines by which a thread records its position: see `profile.hpp`. No lines without
+    `numbers`.
+    """
 
     numbers: Mapping[Operation, int]
     dims: Mapping[str, DimNames]
@@ -88,11 +90,11 @@ class Probes:
         return [f"bb::profile::at({self.numbers[op]}, {self._flops(op)}, {self._bytes(op, windows)});"]
 
     def after_all(self) -> list[str]:
-        """The line after the last statement of a list that something else follows."""
+        """The line after the last statement of a list, if other text follows."""
         return ["bb::profile::at_other();"] if self.numbers else []
 
     def launch(self, names: Names) -> list[str]:
-        """The line in front of everything."""
+        """The line before all others of a launch."""
         return [f"const bb::profile::Launch {names.claim('launch')};"] if self.numbers else []
 
     def _flops(self, op: Operation) -> str:

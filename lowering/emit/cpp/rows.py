@@ -1,4 +1,4 @@
-"""Tiles that may be blocks of arrays, stores past the caches, and rows fetched ahead."""
+"""Tiles that may be blocks of arrays, stores past the caches, and prefetches of rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .windows import DimNames, Plane, Window, storage_type
 
 
 def ordered(type: kernel.TileType, pair: Sequence[str]) -> tuple[str, str]:
-    """Return what is given for rows and columns in the order of rows of lanes and lanes."""
+    """Return two values for rows and columns in the order of rows of lanes and lanes."""
     rows, columns = pair
     return (columns, rows) if type.rows_in_lanes else (rows, columns)
 
 
 def _rows(type: kernel.TileType, pair: Sequence[str], alone: str) -> tuple[str, str]:
-    """As `ordered`; a vector is one row, for which `alone` stands."""
+    """Like `ordered`; a vector is one row, for which `alone` stands."""
     return (alone, pair[0]) if len(type.dims) == 1 else ordered(type, pair)
 
 
@@ -65,11 +65,11 @@ def finish(plane: Plane, window: Window, past: str) -> str:
 def fetched_ahead(
     op: kernel.SweepOp, windows: Mapping[SSAValue, Window], dims: Mapping[str, DimNames]
 ) -> list[str]:
-    """Rows that a sweep fetches while it computes: its share of those after the current ones.
+    """Rows that a sweep prefetches while it computes: its share of the rows after the current ones.
 
-    The first sweep over rows waits for them anyhow. Of those after it, the ones that compute longest, which
-    leave memory idle, share the next rows. `windows` are those of the cursors so far: what is loaded later is
-    not fetched yet, and what is loaded twice is fetched once.
+    The first sweep over rows waits for them in any case. Among the later ones, the sweeps that compute
+    longest, and leave memory idle, share the next rows. `windows` are those of the cursors so far. A row that
+    is loaded later is not prefetched yet, and a row that is loaded twice is prefetched once.
     """
     body = op.parent
     assert body is not None
@@ -94,10 +94,11 @@ def fetched_ahead(
 
 
 def widened(op: kernel.SweepOp, planes: Mapping[SSAValue, Plane]) -> dict[int, Plane]:
-    """The outputs of a sweep that are one of its inputs, read where it lies, in a wider type.
+    """Return the outputs of a sweep that equal one of its inputs, read in place, in a wider type.
 
-    A plane holds both alike, so a reader of such an output can read the input: it must be written here
-    alone, and be read by later sweeps of the same body alone. By the indices of outputs: the input's plane.
+    The plane of either has the same elements, so a reader of such an output can read the input. The output
+    must be written only here, and be read only by later sweeps of the same body. The keys are the numbers of
+    outputs, the values the inputs' planes.
     """
     arguments = dict[SSAValue, SSAValue](zip(op.body.block.args, op.inputs, strict=True))
     found: dict[int, Plane] = {}

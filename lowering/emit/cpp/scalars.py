@@ -75,7 +75,7 @@ def expression(op: Operation, operands: Sequence[str], double: bool) -> str:
 
 
 def _wrapped(value: str) -> str:
-    """An i32 in a vector of 64-bit integers: where it overflows, the low 32 bits count."""
+    """An i32 in a vector of 64-bit integers, reduced to its low 32 bits."""
     return f"(({value}) << 32) >> 32"
 
 

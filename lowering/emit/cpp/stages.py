@@ -1,8 +1,8 @@
-"""Stages of a kernel whose loops may be shared out among threads, and what must outlive one of them.
+"""Stages of a kernel whose loops may be divided among threads, and the tiles that must outlive one stage.
 
-Between two shared loops, and after the last, a task has one thread of its own: `runtime/include/bb/split.hpp`
-has the order of things. Even stages are a loop's share (the first with what precedes the loop), odd ones
-unite what the parts left, and go on to the next loop.
+Between two divided loops, and after the last, a task has one thread of its own;
+`runtime/include/bb/split.hpp` describes the order. An even stage is a part of a loop (the first with the
+operations before the loop). An odd one merges the parts, and continues up to the next loop.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .windows import DimNames
 from .work import Work, static_trips
 
 PIECES = 16
-"""Parts of all tasks together: enough for as many workers, and for an even load of few of them."""
+"""Parts of all tasks together: enough for as many workers, and for a balanced load of a few."""
 PIECE_WORK = 1 << 20
 """Operations that a part must have: about a tenth of a millisecond."""
 REPEATED = 16
-"""Least ratio of that to the additional operations of each part."""
+"""Least ratio of a part's operations to the additional operations that each part repeats."""
 
 
 def single_stage(op: kernel.ParallelOp, dims: Mapping[str, DimNames]) -> Stages:
@@ -38,15 +38,15 @@ class Stages:
     """The operations of a parallel loop by stages."""
 
     ops: tuple[tuple[Operation, ...], ...]
-    """Of each stage, without the merging that an odd one begins with."""
+    """Operations of each stage, without the merge at the beginning of an odd one."""
     loops: tuple[kernel.ForOp, ...]
-    """The shared ones, in order: the last operation of each even stage."""
+    """The divided loops, in order: the last operation of each even stage."""
     kept: frozenset[SSAValue]
     """Tiles that several stages use."""
     shared: frozenset[SSAValue]
     """Buffers that several stages use: one for all parts of a task."""
     work: Work
-    """Of all tasks."""
+    """Operations of all tasks."""
     repeated: Work
     """Operations that each part does in addition."""
 
@@ -62,8 +62,8 @@ class Stages:
 
 
 def stages_of(op: kernel.ParallelOp, dims: Mapping[str, DimNames]) -> Stages | None:
-    """The stages of a parallel loop; None where no iterations can be shared out, or it is known that none
-    will be.
+    """The stages of a parallel loop; None if no iterations can be divided, or if it is known that none will
+    be.
     """
     body = op.body.block
     loops = tuple(inner for inner in body.ops if isinstance(inner, kernel.ForOp) and inner.merge is not None)

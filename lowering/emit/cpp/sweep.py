@@ -36,11 +36,11 @@ class SweepEmitter:
     names: Names
     double: bool
     ahead: Sequence[str] = ()
-    """Lines for what is fetched meanwhile, at the position (o, l)."""
+    """Lines for prefetches, at the position (o, l)."""
     left_out: Collection[int] = ()
-    """Outputs that need not be written, for their readers have the input that they equal."""
+    """Outputs that are not written, because their readers use the input that they equal."""
     rounded: Collection[SSAValue] = ()
-    """Tiles whose elements are rounded to their type when they leave them."""
+    """Tiles whose elements are rounded to their type when they are stored elsewhere."""
     _values: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
     def lines(self) -> list[str]:
@@ -66,7 +66,7 @@ class SweepEmitter:
 
     @property
     def _paired(self) -> int | None:
-        """The output that goes into pairs of rows of lanes."""
+        """The output that is written in pairs of rows of lanes."""
         return next((i for i, tile in enumerate(self.op.outputs) if self.planes[tile].pairs), None)
 
     # Geometry
@@ -164,7 +164,9 @@ class SweepEmitter:
         return lines
 
     def _is_rounded_when_written(self, op: Operation) -> bool:
-        """True if a rounded value only becomes elements of its type, rounded when stored."""
+        """True if a rounded value is only used as an element of its type, which is rounded when it is
+        stored.
+        """
         if not isinstance(op, arith.TruncFOp) or self.double:
             return False
         uses = list(op.result.uses)
@@ -182,7 +184,7 @@ class SweepEmitter:
         )
 
     def _goes_into_pairs(self, value: SSAValue) -> bool:
-        """True if a value only becomes an element of bf16, and perhaps sums beside it."""
+        """True if a value is only used as an element of bf16, and perhaps in sums."""
         if self._paired is None:
             return False
         rounded = self.op.yield_op.arguments[self._paired]

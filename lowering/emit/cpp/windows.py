@@ -66,7 +66,7 @@ class DimNames(BlockNames):
         ]
 
     def position(self, end: str | None = None) -> list[str]:
-        """The line that declares where the current block lies, from its number; none for a batch dim.
+        """The line that declares the position of the current block, from its number; none for a batch dim.
 
         `end` is the end of the loop over the dim, if that is not the end of the dim.
         """
@@ -162,9 +162,9 @@ class Plane:
     stride: str
     type: kernel.TileType
     rows: str | None = None
-    """The rows that sweeps read or write in its place, where those of the array may serve: see rows.hpp."""
+    """The rows that sweeps read or write in its place, if those of the array may be used: see rows.hpp."""
     pairs: bool = False
-    """True if two rows of lanes of bf16 share one of words: see pairs.hpp."""
+    """True if two rows of lanes of bf16 share one row of words: see pairs.hpp."""
 
     def elements(self, rows: str = "stride") -> tuple[str, str]:
         """The strides along the rows and the columns of a block."""

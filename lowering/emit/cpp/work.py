@@ -1,4 +1,4 @@
-"""About how many operations a kernel does, as a C++ expression of the extents."""
+"""Estimate of the number of operations of a kernel, as a C++ expression of the extents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Work:
 
     @property
     def number(self) -> int | None:
-        """The number that it is, where all its extents are known; None else."""
+        """The value, if all its extents are known; else None."""
         total = 0
         for factor, dims, around in self._terms:
             factors = [
@@ -67,7 +67,7 @@ class Work:
 
 
 def static_trips(dim: DimNames) -> int | None:
-    """Number of iterations of a loop over a dim, where the program says so; None else."""
+    """Number of iterations of a loop over a dim, if the program gives it; else None."""
     extent, size = dim.declared.static_extent, dim.declared.block_size
     if dim.declared.is_whole:
         return 1

@@ -17,9 +17,9 @@ def vector_of(
     threads: int = 0,
     columns: int = 0,
 ) -> int | None:
-    """Elements along a dim that one access may move: all row starts and the end are multiples of them.
+    """Number of elements along a dim that one access may move: it divides all row starts and the end.
 
-    None where that many threads of a block cannot share out the rows of a tile with so many columns.
+    None if the threads of a block cannot divide the rows of a tile with so many columns by such accesses.
     """
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
@@ -37,7 +37,7 @@ def vector_of(
 def _row_starts(
     cursor: kernel.CursorOp, lane: str, array: Array, dims: Mapping[str, Dim], most: int
 ) -> list[int] | None:
-    """Numbers that an access of at most `most` elements must divide; None where they are not known."""
+    """Numbers that an access of at most `most` elements must divide; None if they are not known."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     found: list[int] = []
@@ -62,7 +62,7 @@ def _row_starts(
 
 
 def window_vector(window: Window, cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]) -> int:
-    """Elements along the columns of a window that one access may move."""
+    """Number of elements along the columns of a window that one access may move."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     if not item.dims or window.strides[-1] != "1":

@@ -1,4 +1,4 @@
-"""Parameters of a kernel's function: arrays, the strides and extents that calls give, and their names."""
+"""Parameters of a kernel's function: arrays, the strides and extents of a call, and their names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .scalars import storage_type
 
 @dataclass(frozen=True)
 class Arguments:
-    """The parameters of a function, and the arrays that they are."""
+    """The parameters of a function, and the arrays among them."""
 
     parameters: tuple[str, ...]
     arrays: Mapping[SSAValue, Array]

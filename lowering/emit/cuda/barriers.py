@@ -1,8 +1,9 @@
-"""Barriers: where the threads of a block must wait for each other, from what operations read and write.
+"""Barriers between operations that the threads of a block do together, from the places that these read and
+write.
 
-A barrier stands before an operation that reads what others wrote since the last barrier, or writes what
-others read or wrote. In a loop, the operations of the iteration before count as well. Places in shared memory
-are byte ranges, for tiles that are not alive at the same time may share them.
+A barrier is needed before an operation that reads places that other threads wrote since the last barrier, or
+writes places that they read or wrote. In a loop, the operations of the iteration before count as well. Places
+in shared memory are byte ranges, because tiles that are not alive at the same time may share them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Pending:
         return _Pending(set(self.reads), set(self.writes))
 
     def join(self, other: _Pending) -> bool:
-        """Add the places of another path through the code; True if any of them is new."""
+        """Add the places of another path through the code; return True if any of them is new."""
         news = not (other.reads <= self.reads and other.writes <= self.writes)
         self.reads |= other.reads
         self.writes |= other.writes
@@ -38,14 +39,14 @@ class _Pending:
 
 
 Accesses = Callable[[Operation], tuple[set[Place], set[Place]]]
-"""The places that an operation reads and those that it writes, as far as other threads may see them."""
+"""The places that an operation reads and those that it writes, if other threads may access them."""
 
 
 def barriers_of(ops: Iterable[Operation], accesses: Accesses) -> set[Operation]:
-    """The operations that a barrier stands before.
+    """Return the operations that need a barrier before them.
 
-    A loop whose blocks are fetched ahead begins each iteration with a barrier of its own. What such a loop
-    itself accesses is what it fetches before the first one.
+    A loop whose blocks are fetched ahead begins each iteration with a barrier of its own. The accesses of the
+    loop operation itself are the fetches before its first iteration.
     """
     found: set[Operation] = set()
     _walk(list(ops), _Pending(), accesses, found)
@@ -73,6 +74,8 @@ def _walk(ops: list[Operation], pending: _Pending, accesses: Accesses, found: se
 def _loop(op: kernel.ForOp, pending: _Pending, accesses: Accesses, found: set[Operation]) -> None:
     body = list(op.body.block.ops)
     before = pending.copy()
+    # An iteration also meets the accesses of the one before, and a new barrier changes which are pending:
+    # repeat until neither a place nor a barrier is new.
     while True:
         state = _Pending() if STAGES_ATTRIBUTE in op.attributes else before.copy()
         known = len(found)

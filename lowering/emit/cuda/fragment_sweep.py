@@ -1,7 +1,7 @@
 """Sweeps over tiles in registers: each thread computes the elements that it holds.
 
-Masks and ends matter for few blocks, so a sweep that has any is there twice: a kernel runs the one without
-them where a condition says that nothing of the block is masked or cut off.
+Only few blocks are masked or cut off by an end. So a sweep with such checks is emitted twice: a kernel runs
+the version without them if a condition says that nothing of the block is masked or cut off.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _area(op: kernel.SweepOp, scope: Scope) -> Area:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep over tiles in registers, the names of its values, and what it has to check."""
+    """A sweep over tiles in registers, the names of its values, and its checks."""
 
     op: kernel.SweepOp
     area: Area
@@ -65,26 +65,26 @@ class Sweep:
     arguments: Mapping[SSAValue, str]
     results: Mapping[SSAValue, str]
     totals: Mapping[int, str]
-    """The variables that outputs with a reduction are summed up in."""
+    """The variables in which outputs with a reduction are summed."""
     masks: frozenset[Operation]
-    """Comparisons that are true for all elements where the conditions hold."""
+    """Comparisons that are true for all elements if the conditions hold."""
     conditions: tuple[str, ...]
     """Conditions under which nothing of a block is masked or cut off."""
     is_cut: bool
-    """True if columns of the tile may be beyond the end of a block, and it matters what is there."""
+    """True if columns of the tile may be beyond the end of a block, and their values matter."""
     always_cut: bool
-    """True if some are beyond it in every block."""
+    """True if some columns are beyond the end in every block."""
     function: str
-    """The function that is called with masks and ends or without; empty where one version is enough."""
+    """The function that is called with or without checks; empty if one version is enough."""
 
     @property
     def has_versions(self) -> bool:
-        """True if there is a version with masks and ends and one without."""
+        """True if there is a version with checks and one without."""
         return bool(self.function)
 
 
 def plan_sweep(op: kernel.SweepOp, scope: Scope, names: Names) -> Sweep:
-    """Name the values of a sweep, and find out what it has to check."""
+    """Name the values of a sweep, and determine its checks."""
     area = _area(op, scope)
     vectors: dict[SSAValue, str] = {
         argument: names.claim(f"{scope.tile(tile).pointer}_{_along(op, tile)}")
@@ -129,7 +129,7 @@ def _name(value: SSAValue, scope: Scope) -> str:
 def _cut(op: kernel.SweepOp, area: Area, scope: Scope) -> str | None:
     """The condition under which no column of the tile is beyond the end of the block.
 
-    None where that is always so or of no consequence; empty where some are beyond it in every block.
+    None if that always holds or does not matter; empty if some columns are beyond the end in every block.
     """
     if len(op.dims) < 2:
         return None
@@ -146,7 +146,7 @@ def _cut(op: kernel.SweepOp, area: Area, scope: Scope) -> str | None:
 
 
 def _is_rounded_later(op: kernel.SweepOp, rounding: arith.TruncFOp, scope: Scope) -> bool:
-    """True if a rounded value only goes where it is rounded anyway: to operands, and to results."""
+    """True if all users of a rounded value round it anyway: operands, and results."""
     for use in rounding.result.uses:
         if use.operation is not op.yield_op or op.output_kinds[use.index] is not Output.Each:
             return False
@@ -214,7 +214,7 @@ class _SweepText:
         return [comment, *before, *lines, *after]
 
     def _united(self, place: int, kind: Output, output: SSAValue, total: str) -> list[str]:
-        """The lines that unite what warps side by side have of a row, and leave it in shared memory."""
+        """The lines that combine the parts of a row's reduction in warps side by side, in shared memory."""
         offset, grid = offset_of(self.op), self._grid
         if offset is None:
             raise OpError(self.op, "reduces rows that several warps hold, but has no shared memory for it")
@@ -236,7 +236,7 @@ class _SweepText:
         return self.scope.grid
 
     def _vectors(self) -> list[str]:
-        """The lines that bring vectors from shared memory to registers."""
+        """The lines that load vectors from shared memory to registers."""
         lines: list[str] = []
         for argument, value in zip(self.op.body.block.args, self.op.inputs, strict=True):
             if argument not in self.plan.vectors:
@@ -298,7 +298,7 @@ class _SweepText:
         return lines
 
     def _unless_whole(self, op: Operation, text: str) -> str:
-        """A mask is true for all elements in the version for whole blocks."""
+        """Expression of a mask, which is true in the version for whole blocks."""
         return f"!edge.value || {text}" if op in self.plan.masks and self.plan.has_versions else text
 
     def _quantity(self, op: kernel.QuantityOp) -> str:

@@ -1,4 +1,4 @@
-"""Operations on tiles in registers: a warp keeps some rows of each, and works on them alone."""
+"""Operations on tiles in registers: a warp holds some rows of each, and works on them alone."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from .scope import Scope
 
 @dataclass(frozen=True)
 class Contraction:
-    """A contraction, and the one that is done together with it if there is one."""
+    """A contraction, and the one that is done together with it, if there is one."""
 
     first: kernel.ContractOp
     second: kernel.ContractOp | None
 
     @property
     def all(self) -> tuple[kernel.ContractOp, ...]:
-        """One or both."""
+        """The one contraction, or both."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
 
 def plan_contraction(op: kernel.ContractOp, scope: Scope, barriers: Collection[Operation]) -> Contraction:
     """Pair a contraction with the next operation, if that is one with the same left operand.
 
-    Both multiply the same fragments of it then. Their right operands must have one shape, and no barrier may
-    stand between them.
+    Both then use the same fragments of it. Their right operands must have one shape, and there must be no
+    barrier between them.
     """
     if not scope.is_staged(op.lhs):
         return Contraction(op, None)
@@ -85,7 +85,7 @@ def contract(plan: Contraction, scope: Scope) -> list[str]:
 
 
 def _depth(op: kernel.ContractOp, scope: Scope) -> str:
-    """The template argument for the multiplied columns of a left operand whose tile has more of them."""
+    """The template argument for the columns to multiply, if the tile of a left operand has more."""
     length = scope.dims[kernel.dims_of(op.lhs)[1]].block_length
     assert length is not None
     step = 8 if op.multiply in (None, tf32) else 16
@@ -128,7 +128,7 @@ def move(op: kernel.MoveOp, scope: Scope) -> list[str]:
 
 
 def _put(op: kernel.MoveOp, source: Held, scope: Scope) -> list[str]:
-    """Leave what a warp has computed where all warps find it."""
+    """Copy the rows of a warp to where all warps can read them."""
     target, dim = scope.staged(op.target), scope.dims[kernel.dims_of(op.source)[0]]
     end = ""
     if is_right_operand(op.target) and not dim.fills(source.rows.in_block):
@@ -155,7 +155,7 @@ def load(op: kernel.LoadOp, scope: Scope) -> list[str]:
 
 
 def store(op: kernel.StoreOp, scope: Scope) -> list[str]:
-    """Copy registers to a block of an array, through shared memory where the store has a place there."""
+    """Copy registers to a block of an array, through shared memory if the store has an offset there."""
     source, window = scope.held[op.source], scope.windows[op.target]
     element_type = storage_type(kernel.element_type_of(op.target))
     comment = f"// store {source.name}"
@@ -180,7 +180,9 @@ def store(op: kernel.StoreOp, scope: Scope) -> list[str]:
 
 
 def _cell(held: Held, window: Window) -> tuple[str, str]:
-    """Expressions of the element of an array at the current element of a tile, and of its being inside."""
+    """Expressions of an array's element for the current element of a tile, and of the condition that it
+    exists.
+    """
     row = f"{held.rows.first} + c.row()"
     if len(held.type.dims) == 1:
         return window.element(f"({row})"), f"{row} < {window.widths[0]}"

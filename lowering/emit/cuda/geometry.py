@@ -1,4 +1,4 @@
-"""Extents, blocks and windows of a kernel as CUDA C++ expressions; sizes that the host computes as well."""
+"""Extents, blocks and windows of a kernel as CUDA C++ expressions, and sizes that the host computes too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Dim(BlockNames):
     """The names of a dim and its blocks, their known extents, and the CUDA C++ that declares them."""
 
     ends_early: bool = False
-    """True if a loop over its blocks leaves out what comes after some row."""
+    """True if a loop over its blocks ends at some row of another dim."""
 
     @property
     def is_static(self) -> bool:
@@ -24,7 +24,7 @@ class Dim(BlockNames):
 
     @property
     def block_length(self) -> int | None:
-        """The elements of a block, where they are known."""
+        """The number of elements of a block, if known."""
         extent, size = self.declared.static_extent, self.declared.block_size
         if size is None:
             return extent
@@ -37,11 +37,11 @@ class Dim(BlockNames):
         return extent is not None and bool(length) and extent % (length or 1) == 0
 
     def fills(self, length: int) -> bool:
-        """True if every block has exactly so many elements."""
+        """True if every block has exactly the given number of elements."""
         return self.always_full and self.block_length == length
 
     def declarations(self) -> list[str]:
-        """The lines that declare what all blocks have in common; the extent only where it is no argument."""
+        """The lines that declare numbers common to all blocks; the extent only if it is no argument."""
         extent, size = self.declared.static_extent, self.declared.block_size
         const = "constexpr" if extent is not None else "const"
         own = [f"{self.extent} = {extent}"] if extent is not None else []
@@ -64,7 +64,7 @@ class Dim(BlockNames):
         return f"const int {self.start} = 0, {self.width} = min({self.size}, {self.extent});"
 
     def position(self, end: str | None = None) -> list[str]:
-        """The line that declares where the current block lies, from its number; none for a batch dim.
+        """The line that declares the position of the current block, from its number; none for a batch dim.
 
         `end` is the end of the loop over the dim, if that is not the end of the dim.
         """
@@ -85,12 +85,12 @@ def name_dims(names: Names, dims: Mapping[str, block.DimAttr], parallel: kernel.
 
 
 Length = int | tuple[str, str]
-"""A number, or (what, dim): the `extent`, the `block` length or the number of `blocks` of a dim."""
+"""A number, or (kind, dim): the `extent`, the `block` length or the number of `blocks` of a dim."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A number of bytes: a product, of which the host and the kernel know the same factors."""
+    """A number of bytes: a product, whose factors the host and the kernel both know."""
 
     factors: tuple[Length, ...]
     ALIGNMENT = 16
@@ -101,13 +101,13 @@ class Size:
         return f"({product} + 15) / 16 * 16"
 
     def bytes(self, dims: Mapping[str, block.DimAttr], extents: Mapping[str, int]) -> int:
-        """As a number, for the extents of a call."""
+        """The number for the extents of a call."""
         number = prod(_length(factor, dims, extents) for factor in self.factors)
         return -(-number // self.ALIGNMENT) * self.ALIGNMENT
 
     @property
     def static(self) -> int | None:
-        """The number, where the program says all of it."""
+        """The number, if the program gives all extents in it; else None."""
         known = [factor for factor in self.factors if isinstance(factor, int)]
         if len(known) != len(self.factors):
             return None
@@ -135,7 +135,7 @@ def _length(length: Length, dims: Mapping[str, block.DimAttr], extents: Mapping[
 
 
 def block_length(name: str, dims: Mapping[str, block.DimAttr]) -> Length:
-    """The elements that a tile has room for along a dim."""
+    """The number of elements of a tile along a dim."""
     dim = dims[name]
     extent, size = dim.static_extent, dim.block_size
     if size is None:
@@ -195,11 +195,11 @@ class Window:
     vector: int = 1
     """Elements along the columns that one access may move."""
     origin: str = ""
-    """Expression that `pointer` is declared to be; empty where it is the array's own."""
+    """Expression with which `pointer` is declared; empty if it is the array's own."""
 
     @property
     def unit_columns(self) -> bool:
-        """True if the elements of a row follow each other."""
+        """True if the elements of a row are contiguous."""
         return len(self.strides) == 2 and self.strides[1] == "1"
 
     def element(self, *places: str) -> str:
@@ -212,7 +212,7 @@ class Window:
 
 
 def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], name: str) -> Window:
-    """The current block of a cursor, whose pointer is called `name` if it is not the array's own."""
+    """The current block of a cursor, with a pointer called `name` unless it is the array's own."""
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)
     strides, offsets = dim_strides(cursor, array, dims), list[str]()
@@ -228,7 +228,7 @@ def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], na
 
 
 def dim_strides(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]) -> dict[str, str]:
-    """The stride of each dim of a cursor's array, in elements; of its elements, or of its blocks."""
+    """The stride of each dim of a cursor's array: of its elements, or of its blocks."""
     strides: dict[str, str] = {}
     for axis, stride in zip(cursor.axis_dims, array.strides, strict=True):
         for position, dim in enumerate(axis):
@@ -242,7 +242,7 @@ def non_item_offsets(
     cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]
 ) -> tuple[dict[str, str], list[str]]:
     """The strides of a cursor's dims, and the offsets from the array's start to the matrix of its blocks: one
-    for each dim that the matrix has no axis over.
+    for each dim that is no axis of the matrix.
     """
     item = cursor.result.type
     assert isinstance(item, kernel.CursorType)

@@ -1,4 +1,4 @@
-"""Tiles in registers, and the rows and columns of a block that a warp holds of them."""
+"""Tiles in registers, and the rows and columns of a block that a warp holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from .geometry import Dim
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a dim's blocks that a warp holds: how many, the first one, and how many the block has."""
+    """The rows of a dim's blocks that a warp holds: their number, the first one, and the number in the
+    block.
+    """
 
     count: str
     first: str
@@ -29,7 +31,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a dim's blocks that a warp holds: how many, the first one, and how many a block has."""
+    """The columns of a dim's blocks that a warp holds: their number, the first one, and the number in a
+    block.
+    """
 
     count: int
     first: str
@@ -41,7 +45,7 @@ class Columns:
         return "c.col()" if self.first == "0" else f"{self.first} + c.col()"
 
     def lines(self, dims: Mapping[str, Dim]) -> list[str]:
-        """The line that declares the first one, where warps share out the columns."""
+        """The line that declares the first one, if columns are divided among warps."""
         if self.count == self.in_block:
             return []
         across = self.in_block // self.count
@@ -50,12 +54,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class WarpGrid:
-    """The warps that share out tiles in registers: so many share out the rows, so many the columns."""
+    """The warps among which tiles in registers are divided: numbers of warps along rows and along columns."""
 
     warps: int
     columns: int
     rows: Mapping[str, Rows]
-    """Of the dims whose blocks they share out."""
+    """Of the dims whose blocks are divided."""
 
     def declarations(self) -> list[str]:
         """The lines that declare the rows of a warp."""

@@ -1,4 +1,4 @@
-"""The text of kernels, with the table from operations to the functions that write them."""
+"""The text of kernels, with a table from operations to the functions that write them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _tiles(plan: KernelPlan) -> list[str]:
 
 
 def _positions(plan: KernelPlan) -> list[str]:
-    """The lines that find an iteration's blocks from its number."""
+    """The lines that compute an iteration's blocks from its number."""
     names = plan.launch.grid
     if not names:
         return ["(void)task;"]
@@ -206,9 +206,9 @@ def _loop(loop: Loop, scope: Scope) -> list[str]:
 
 def _row_loop(loop: RowLoop, scope: Scope) -> list[str]:
     first = "0" if loop.step == 1 else f"threadIdx.x / {loop.group}"
-    who = "a warp" if loop.group == 32 else "the block"
+    holders = "a warp" if loop.group == 32 else "the block"
     return [
-        f"for (int row = {first}; row < {loop.width}; row += {loop.step}) {{  // {who} has a row",
+        f"for (int row = {first}; row < {loop.width}; row += {loop.step}) {{  // {holders} has a row",
         *_indented(_body(loop.body, scope)),
         "}",
     ]

@@ -1,4 +1,4 @@
-"""Layouts of the arrays of a launch in memory: a kernel is compiled for what they say of addresses."""
+"""Layouts of the arrays of a launch in memory: a kernel is compiled for their guarantees on addresses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Layout(Enum):
     Dense = "dense"
     """In row-major order without gaps, at a multiple of 16 bytes."""
     Rows = "rows"
-    """The elements of the last axis follow each other; the array and whatever is before them on other axes
-    begin at multiples of 16 bytes: parts of dense arrays, most often.
+    """The elements of the last axis are contiguous. The array and its rows on all other axes begin at
+    multiples of 16 bytes. These are mostly parts of dense arrays.
     """
     Any = "any"
 
     def strides_passed(self, rank: int) -> int:
-        """Number of an array's strides that are arguments, from the first axis on."""
+        """Number of an array's strides that are arguments, counted from the first axis."""
         return {Layout.Dense: 0, Layout.Rows: max(0, rank - 1), Layout.Any: rank}[self]

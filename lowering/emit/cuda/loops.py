@@ -1,4 +1,4 @@
-"""Bounds of loops over the blocks of a dim: all blocks, those up to an end, or a part of them."""
+"""Bounds of loops over the blocks of a dim: all blocks, blocks up to an end, or a part of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .geometry import Dim
 
 @dataclass(frozen=True)
 class Bounds:
-    """The first iteration of a loop, the one after its last, and the lines that declare them."""
+    """The first iteration of a loop, the end of its iterations, and the lines that declare them."""
 
     first: str
     trips: str
@@ -39,7 +39,7 @@ def plan_bounds(op: kernel.ForOp, dims: Mapping[str, Dim], names: Names) -> Boun
 def _plan_part(
     op: kernel.ForOp, trips: str, dims: Mapping[str, Dim], names: Names
 ) -> tuple[str, str, list[str]]:
-    """The first iteration of a part, the one after its last, and the lines that declare them."""
+    """The first iteration of a part, the end of its iterations, and the lines that declare them."""
     dim, part = dims[op.dim_names[0]], dims[op.part_dim or ""]
     first, length, after = (names.claim(f"{dim.extent}{word}") for word in ("first", "length", "after"))
     extent, parts = dim.declared.static_extent or 1, part.declared.static_extent or 1

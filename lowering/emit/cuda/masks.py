@@ -24,14 +24,16 @@ class Bounds:
 
 @dataclass(frozen=True)
 class _Index:
-    """An integer of a sweep that is an index along a dim, plus a number."""
+    """An integer of a sweep that is an index along a dim plus a constant."""
 
     dim: str
     offset: int
 
 
 def whole_block_masks(op: kernel.SweepOp, bounds: Bounds) -> dict[Operation, str]:
-    """The comparisons of a row with a column, and when each is true for all elements of a block."""
+    """Return the comparisons of a row with a column, and the condition under which each is true for a whole
+    block.
+    """
     if len(bounds.dims) != 2:
         return {}
     found: dict[Operation, str] = {}
@@ -63,7 +65,7 @@ def _plus(number: int) -> str:
 
 
 def _index(value: SSAValue) -> _Index | None:
-    """The index along a dim, and what is added to it, that an integer is."""
+    """The index along a dim, and the constant added to it, if an integer has this form."""
     op = value.owner
     match op:
         case arith.IndexCastOp():

@@ -1,4 +1,4 @@
-"""Memory of a kernel: the tiles and buffers in registers, shared memory and the block's own global memory."""
+"""Memory of a kernel: tiles and buffers in registers, in shared memory and in a block's own global memory."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class Sizes:
     grid: WarpGrid
 
     def plain(self, tile: SSAValue) -> int:
-        """Bytes of a tile that is not swizzled, in all its stages."""
+        """Bytes of all stages of a tile that is not swizzled."""
         return stage_bytes(tile, self.declared) * (stages_of_tile(tile) or 1)
 
     def swizzled(self, tile: SSAValue) -> int:
-        """Bytes of a swizzled tile, in all its stages."""
+        """Bytes of all stages of a swizzled tile."""
         width = element_bytes(kernel.tile_type(tile).element_type)
         return swizzled_bytes(tile, self.declared, self.grid.warps, width) * (stages_of_tile(tile) or 1)
 
     def of_operation(self, op: Operation) -> int:
-        """Bytes that a store or a sweep with an offset of its own needs while it runs."""
+        """Bytes that a store or a sweep with an offset of its own needs during its run."""
         if isinstance(op, kernel.SweepOp):
             return exchange_bytes(op, self.declared, self.grid.warps, self.grid.columns)
         assert isinstance(op, kernel.StoreOp)
@@ -79,22 +79,22 @@ class Memory:
     tiles: Mapping[SSAValue, Tile] = field(default_factory=dict[SSAValue, Tile])
     """Tiles in shared or global memory."""
     staged: Mapping[SSAValue, SwizzledTile] = field(default_factory=dict[SSAValue, SwizzledTile])
-    """Those of them that are swizzled."""
+    """Those of `tiles` that are swizzled."""
     held: Mapping[SSAValue, Held] = field(default_factory=dict[SSAValue, Held])
     """Tiles in registers."""
     buffers: Mapping[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     scratch: tuple[Size, ...] = ()
-    """Sizes of what lies in global memory."""
+    """Sizes of the tiles and buffers in global memory."""
     shared_bytes: int = 0
 
     def vector_stage(self, tile: SSAValue, stage: str) -> str:
-        """Expression of the first element of a stage, of a vector that is fetched ahead."""
+        """Expression of the first element of a stage of a vector that is fetched ahead."""
         length = stage_bytes(tile, self.sizes.declared)
         length //= element_bytes(kernel.tile_type(tile).element_type)
         return f"{self.tiles[tile].pointer}_stages + {stage} * {length}"
 
     def accesses(self, op: Operation) -> tuple[set[Place], set[Place]]:
-        """The places that an operation reads and writes, without those that only one thread accesses."""
+        """The places that an operation reads and writes, except those of a single thread."""
         if isinstance(op, kernel.ForOp):
             fetched = [inner for inner in op.body.block.ops if is_fetched_ahead(inner)]
             loads = [inner for inner in fetched if isinstance(inner, kernel.LoadOp)]
@@ -164,7 +164,7 @@ class _MemoryPlanner:
     """Expression of the first free byte of the block's own global memory."""
 
     def add(self, op: Operation) -> None:
-        """Plan what an operation needs."""
+        """Plan the memory of one operation."""
         match op:
             case kernel.TileOp() if op.result.uses:
                 self._tile(op)
@@ -199,7 +199,7 @@ class _MemoryPlanner:
             self._plain(op, type, name)
 
     def _columns(self, dim: str) -> Columns:
-        """The columns of a dim's blocks that a warp has."""
+        """The columns of a dim's blocks that a warp holds."""
         if dim not in self.columns:
             length = block_length(dim, self.sizes.declared)
             assert isinstance(length, int)

@@ -1,4 +1,4 @@
-"""Identifiers of the CUDA emitter's own text, so that nothing of a program gets the same name."""
+"""Identifiers of the CUDA emitter's own text, which names of a program must not take."""
 
 from __future__ import annotations
 

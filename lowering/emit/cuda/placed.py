@@ -27,7 +27,9 @@ def threads_of(parallel: kernel.ParallelOp) -> int:
 
 
 def group_of(parallel: kernel.ParallelOp) -> int | None:
-    """Threads that hold a row together; None for a kernel that does not keep whole rows in registers."""
+    """Number of threads that hold a row together; None for a kernel that does not hold whole rows in
+    registers.
+    """
     return integer(parallel, GROUP_ATTRIBUTE)
 
 
@@ -47,12 +49,12 @@ def stages_of_tile(tile: SSAValue) -> int | None:
 
 
 def offset_of(op: Operation) -> int | None:
-    """First byte in shared memory of a tile, or of what an operation needs there for itself."""
+    """First byte in shared memory of a tile, or of the memory that an operation needs for itself."""
     return integer(op, OFFSET_ATTRIBUTE)
 
 
 def is_swizzled(tile: kernel.TileOp) -> bool:
-    """True for a tile whose 16-byte pieces lie in another order in each row."""
+    """True for a tile whose 16-byte pieces are permuted in each row."""
     return SWIZZLED_ATTRIBUTE in tile.attributes
 
 
@@ -62,7 +64,7 @@ def is_async(op: Operation) -> bool:
 
 
 def is_fetched_ahead(op: Operation) -> bool:
-    """True for a load that earlier iterations of its loop do."""
+    """True for a load whose block earlier iterations of its loop fetch."""
     return isinstance(op, kernel.LoadOp) and is_async(op) and stages_of_tile(op.target) is not None
 
 

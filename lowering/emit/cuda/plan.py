@@ -1,4 +1,4 @@
-"""A kernel as records, planned and ready to be written: every name is claimed, every decision is made."""
+"""Plan of a kernel as records, ready to be written: every name is claimed, every decision is made."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .staging import Barrier, Fetch, Ring
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A function of CUDA source, as the host needs to know it for a launch."""
+    """A function of CUDA source, with all that the host needs for a launch."""
 
     entry: str
     threads: int
     shared_bytes: int
-    """Of dynamic shared memory."""
+    """Bytes of dynamic shared memory."""
     grid: tuple[str, ...]
     """The dims whose blocks are the iterations; the grid has one dimension, their product."""
     dims: Mapping[str, block.DimAttr]
     scratch: tuple[Size, ...]
-    """Sizes of the global memory of a block's own; with any, blocks run several iterations each."""
+    """Sizes of a block's own global memory; if there is any, each block runs several iterations."""
     layouts: tuple[Layout, ...]
-    """The layout of each array in memory: it says which strides are arguments."""
+    """The layout of each array in memory, which decides the strides that are arguments."""
 
     def tasks(self, extents: Mapping[str, int]) -> int:
         """Number of iterations."""
@@ -54,7 +54,7 @@ def _trips(dim: block.DimAttr, extent: int) -> int:
 
 
 def entry_name(kernel_name: str, part: int = 0) -> str:
-    """The name with C linkage of a kernel's function; one of several parallel loops has several parts."""
+    """The name with C linkage of a kernel's function; several parallel loops have numbers of their own."""
     return f"bbk_{mangle(kernel_name)}" + (f"_part{part}" if part else "")
 
 
@@ -77,9 +77,9 @@ class Copying:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """An operation on tiles, done in a form.
+    """An operation on tiles, in one form.
 
-    `subject` is what its writer reads: the operation, or a record where something had to be planned.
+    Its writer reads `subject`: the operation, or a record if something had to be planned.
     """
 
     op: Operation
@@ -90,7 +90,9 @@ class Statement:
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """A loop over blocks. With a ring, later iterations' blocks are fetched while one is computed with."""
+    """A loop over blocks. With a ring, blocks of later iterations are fetched during the computation with
+    one.
+    """
 
     dim: Dim
     bounds: Bounds
@@ -130,9 +132,11 @@ class KernelPlan:
     name: str
     launch: CudaKernel
     longest_last: frozenset[str]
-    """Dims whose last blocks take longest: they go first, so that no block of threads is left alone."""
+    """Dims whose last blocks take longest: those start first, so that no thread block runs alone at the
+    end.
+    """
     resident: int
-    """Blocks that a multiprocessor should have at least: ptxas gives threads registers by it."""
+    """Blocks that a multiprocessor should hold at least; ptxas limits registers by it."""
     parameters: tuple[str, ...]
     scope: Scope
     steps: tuple[Step, ...]

@@ -1,4 +1,4 @@
-"""Planning of kernels: one walk over the operations claims the names and decides how each of them is done."""
+"""Planning of kernels: one walk over the operations claims the names and chooses the form of each."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ SWEEPS: Mapping[Form, Callable[[kernel.SweepOp, Scope, Names], Any]] = {
 """The planner of sweeps in each form."""
 
 THREADS_IN_REGISTERS = 256
-"""Threads of a multiprocessor, each of which may then have 255 registers."""
+"""Threads of a multiprocessor such that each may have 255 registers."""
 THREADS_AT_A_TIME = 512
-"""Threads of a multiprocessor that hide each other's waits, where they need fewer registers."""
+"""Threads of a multiprocessor that hide each other's latencies, if they need fewer registers."""
 SHARED_OF_A_MULTIPROCESSOR = 160 * 1024
 
 
 def plan_kernel(
     function: kernel.FuncOp, parallel: kernel.ParallelOp, part: int, layouts: tuple[Layout, ...]
 ) -> KernelPlan:
-    """Plan one parallel loop of a kernel. Raises OpError for what a GPU kernel cannot do."""
+    """Plan one parallel loop of a kernel. Raises OpError for operations that a GPU kernel cannot do."""
     threads, group, names = threads_of(parallel), group_of(parallel), cuda_names()
     declared = block.parse_dims(function.attributes[block.DIMS])
     dims = name_dims(names, declared, parallel)
@@ -92,7 +92,7 @@ def plan_kernel(
 
 
 def _resident(parallel: kernel.ParallelOp, launch: CudaKernel) -> int:
-    """Blocks of a multiprocessor. Tiles in registers need all registers that a thread can have."""
+    """Blocks of a multiprocessor. With tiles in registers a thread needs all registers that it can have."""
     threads = THREADS_IN_REGISTERS if holds_tiles(parallel) else THREADS_AT_A_TIME
     fitting = SHARED_OF_A_MULTIPROCESSOR // max(1, launch.shared_bytes)
     return max(1, min(threads // launch.threads, fitting))
@@ -147,7 +147,7 @@ def _plan_tiles(given: _Kernel) -> _Body:
 
 
 def _warp_grid(given: _Kernel) -> WarpGrid | None:
-    """The rows that a warp has of the tiles in registers; None without such tiles."""
+    """The grid of warps with the rows of tiles in registers that a warp has; None without such tiles."""
     grid = warp_grid(given.parallel)
     if grid is None:
         return None
@@ -167,7 +167,7 @@ def _warp_grid(given: _Kernel) -> WarpGrid | None:
 
 @dataclass
 class _TilePlanner:
-    """The walk over the operations of a kernel, in the order in which they are written."""
+    """The walk over the operations of a kernel, in program order."""
 
     given: _Kernel
     scope: Scope
@@ -193,7 +193,7 @@ class _TilePlanner:
         return tuple(found)
 
     def _step(self, op: Operation) -> Step | None:
-        """The step of an operation; None for one that is done elsewhere."""
+        """The step of an operation; None for one without text of its own."""
         match op:
             case kernel.TileOp() | kernel.BufferOp():
                 return None
@@ -210,7 +210,7 @@ class _TilePlanner:
 
     def _view(self, op: kernel.CursorOp) -> View | None:
         if all(is_async(use.operation) for use in op.result.uses):
-            return None
+            return None  # an asynchronous copy computes the addresses of its block itself
         window = self.windows[op.result] = self.given.window(op, self.scope.memory.buffers)
         return View(window=window, place=place_comment(op)) if window.origin else None
 
@@ -291,7 +291,7 @@ class _RowPlanner:
     for_each_row: list[Step] = field(default_factory=list[Step])
 
     def add(self, ops: Iterable[Operation], once: set[Operation]) -> None:
-        """Plan the operations; those whose results are the same in all rows are done once."""
+        """Plan the operations; those with the same result in all rows are done once."""
         views: list[Step] = []
         for op in ops:
             match op:

@@ -1,4 +1,4 @@
-"""Operations on whole rows in registers: the threads of a warp, or of a block, hold pieces of a row."""
+"""Operations on whole rows in registers: each thread of a warp, or of a block, holds pieces of a row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FUNCTIONS = {
 
 
 def fill(op: kernel.FillOp, scope: Scope) -> list[str]:
-    """Write a number to a row, or to a number of the current row."""
+    """Write a number to a row, or to the number of the current row."""
     name, value = scope.group.names[op.tile], number(op.number, Float32Type())
     if scope.group.has_piece(op.tile):
         return [f"Row::sweep([&](bb::slot s) {{ {name}[s] = {value}; }});"]
@@ -92,7 +92,7 @@ class Sweep:
     arguments: Mapping[SSAValue, str]
     results: Mapping[SSAValue, str]
     totals: Mapping[int, str]
-    """The variables that outputs with a reduction are summed up in."""
+    """The variables in which outputs with a reduction are summed."""
 
 
 def plan_sweep(op: kernel.SweepOp, scope: Scope, names: Names) -> Sweep:
@@ -154,7 +154,7 @@ def _quantity(sweep: kernel.SweepOp, op: kernel.QuantityOp, scope: Scope) -> str
 
 
 def same_in_all_rows(ops: Iterable[Operation], columns: str) -> set[Operation]:
-    """The operations on vectors over columns whose results are the same for all rows of a block."""
+    """The operations on vectors over columns with the same result for all rows of a block."""
     found: set[Operation] = set()
     for op in ops:
         tiles = [value for value in op.operands if isinstance(value.type, kernel.TileType)]
@@ -167,11 +167,11 @@ def same_in_all_rows(ops: Iterable[Operation], columns: str) -> set[Operation]:
 
 
 def access_width(cursors: list[tuple[kernel.CursorOp, int]]) -> int:
-    """Elements of an access to arrays, of each of which so many may be moved together: 16 bytes at most."""
+    """Elements of one access to arrays, from the numbers that each array allows: 16 bytes at most."""
     widths = [16 // element_bytes(kernel.element_type_of(cursor.result)) for cursor, _ in cursors]
     return max(1, min([*widths, *(most for _, most in cursors)], default=1))
 
 
 def computes_in_16_bits(cursors: list[kernel.CursorOp]) -> bool:
-    """True if all that a kernel reads and writes has 16 bits."""
+    """True if everything that a kernel reads and writes has 16 bits."""
     return all(bit_width(kernel.element_type_of(cursor.result)) == 16 for cursor in cursors)

@@ -68,7 +68,7 @@ def element_bytes(type: Attribute) -> int:
 
 
 def value_type(type: Attribute) -> str:
-    """The C++ type that values of a type are computed in: 16-bit floats are, in f32."""
+    """The C++ type in which values of a type are computed; 16-bit floats are computed in f32."""
     match type:
         case Float64Type():
             return "double"
@@ -105,12 +105,12 @@ _FAST: dict[type[Operation], str] = {
     math.RsqrtOp: "fast::rsqrt",
     math.TanhOp: "fast::tanh",
 }
-"""Functions of approximate units, exact enough for operands of 16 bits."""
+"""Functions of approximate units, accurate enough for operands of 16 bits."""
 
 
 def expression(op: Operation, operands: Sequence[str], *, fast: bool = False) -> str:
-    """The value of a scalar operation; `operands` are names. With `fast`, by approximate units where a GPU
-    has them. Raises OpError for one without a form.
+    """The value of a scalar operation; `operands` are names. With `fast`, by approximate units if a GPU has
+    them. Raises OpError for an operation without a form.
     """
     kind = type(op)
     if fast and kind in _FAST and value_type(op.results[0].type) == "float":

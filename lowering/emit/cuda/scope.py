@@ -16,12 +16,12 @@ from .tiles import SwizzledTile, Tile
 
 
 class Form(Enum):
-    """Ways in which the threads of a block do an operation: by where its tiles lie."""
+    """Ways in which the threads of a block do an operation, by the memory of its tiles."""
 
     Memory = "has no form on a GPU"
-    """All threads share out the elements of tiles in shared or global memory."""
+    """The elements of tiles in shared or global memory are divided among all threads."""
     SharedRows = "has no form on left operands in shared memory"
-    """All threads share out the rows of swizzled tiles that warps multiply."""
+    """The rows of swizzled tiles that warps multiply are divided among all threads."""
     Registers = "has no form on tiles in registers"
     """A warp works on the rows that it holds."""
     Rows = "has no form on rows in registers"
@@ -29,13 +29,13 @@ class Form(Enum):
 
     @property
     def refusal(self) -> str:
-        """The error message for an operation that cannot be done so."""
+        """The error message for an operation without this form."""
         return self.value
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """The threads that hold a row together, and the tiles that they hold it in."""
+    """The threads that hold a row together, and their tiles."""
 
     group: int
     """Number of threads."""
@@ -48,7 +48,7 @@ class RowGroup:
     length: int
     """Elements of a row."""
     names: Mapping[SSAValue, str]
-    """Of the tiles; a vector over rows is a number for the current row."""
+    """Of the tiles; a vector over rows is one number, for the current row."""
 
     @property
     def pieces(self) -> int:
@@ -77,7 +77,7 @@ class RowGroup:
 class Scope:
     """The dims, tiles and windows of one kernel.
 
-    The planner adds windows and stages as it meets cursors and loops; the writer finds all of them.
+    The planner adds windows and stages when it meets cursors and loops; the writer reads all of them.
     """
 
     dims: Mapping[str, Dim]
@@ -87,11 +87,11 @@ class Scope:
     row_group: RowGroup | None = None
     """Of a kernel that holds whole rows in registers."""
     approximate: bool = False
-    """True if functions may be computed by approximate units: all results are rounded to less than f32."""
+    """True if approximate functions are allowed: all results are rounded to fewer bits than f32 has."""
     windows: Mapping[SSAValue, Window]
     """The current block of each cursor."""
     stages: Mapping[SSAValue, str]
-    """The variable with the current stage of each swizzled tile that has several."""
+    """The variable with the current stage of each swizzled tile with several stages."""
 
     @property
     def held(self) -> Mapping[SSAValue, Held]:
@@ -100,7 +100,7 @@ class Scope:
 
     @property
     def rows(self) -> Mapping[str, Rows]:
-        """The rows that a warp holds, by the dims whose blocks warps share out."""
+        """The rows that a warp holds, by the dims whose blocks are divided."""
         return {} if self.grid is None else self.grid.rows
 
     @property
@@ -110,12 +110,12 @@ class Scope:
         return self.row_group
 
     def tile(self, tile: SSAValue) -> Tile:
-        """A tile in shared or global memory; of one with several stages, the current one."""
+        """A tile in shared or global memory; for one with several stages, the current one."""
         found = self.memory.tiles[tile]
         return replace(found, pointer=self._stage(tile, found)) if tile in self.stages else found
 
     def staged(self, tile: SSAValue) -> SwizzledTile:
-        """A swizzled tile; of one with several stages, the current one."""
+        """A swizzled tile; for one with several stages, the current one."""
         found = self.memory.staged[tile]
         return replace(found, pointer=self._stage(tile, found)) if tile in self.stages else found
 
@@ -131,7 +131,7 @@ class Scope:
         return "1" if dim is None else self.dims[dim].width
 
     def form_of(self, op: Operation) -> Form:
-        """The form in which an operation on tiles is done."""
+        """The form of an operation on tiles."""
         if self.row_group is not None:
             return Form.Rows
         if any(value in self.held for value in op.operands):

@@ -1,7 +1,8 @@
-"""Sweeps over blocks of left operands in shared memory: their rows are dealt to the threads of the block.
+"""Sweeps over blocks of left operands in shared memory, whose rows are divided among the threads of the
+block.
 
-So each element is touched once, whichever warps multiply its row, and what is reduced of a row comes to all
-of them through a vector in shared memory.
+Each element is touched once, whichever warps multiply its row. Results of reductions reach all warps through
+a vector in shared memory.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class Sweep:
     row_values: Mapping[SSAValue, str]
     """The variables of arguments that are numbers, or the numbers of rows."""
     elements: Mapping[SSAValue, str]
-    """Those of arguments that differ along a row."""
+    """The variables of arguments that change along a row."""
     results: Mapping[SSAValue, str]
     totals: Mapping[int, str]
-    """The variables that outputs with a reduction are summed up in."""
+    """The variables in which outputs with a reduction are summed."""
 
     @property
     def first_block(self) -> SSAValue:
@@ -76,7 +77,7 @@ def plan_sweep(op: kernel.SweepOp, scope: Scope, names: Names) -> Sweep:
 
 
 def _is_rounded_later(op: kernel.SweepOp, rounding: arith.TruncFOp) -> bool:
-    """True if a rounded value only goes to tiles, which have its type."""
+    """True if a rounded value is only stored to tiles, which have its type."""
     return all(
         use.operation is op.yield_op and op.output_kinds[use.index] is Output.Each
         for use in rounding.result.uses
@@ -146,7 +147,7 @@ class _SweepText:
         return self.scope.staged(tile).name if self.scope.is_staged(tile) else self.scope.tile(tile).pointer
 
     def _chunks(self) -> list[str]:
-        """The lines that bring chunks to registers, or make room for them."""
+        """The lines that load chunks to registers, or declare registers for them."""
         chunks = self.plan.chunks
         read = [tile for tile in chunks if tile in self.op.inputs]
         lines = [
@@ -167,7 +168,7 @@ class _SweepText:
         ]
 
     def _united(self, mine: str) -> list[str]:
-        """The lines that unite what threads have of a row, and leave it in shared memory."""
+        """The lines that combine the threads' parts of a row's reduction, and store it in shared memory."""
         lines: list[str] = []
         totals, op = self.plan.totals, self.op
         for index, total in totals.items():

@@ -1,11 +1,12 @@
-"""Blocks of arrays on their way to shared memory: copies, the rings that they go to, and waits for them.
+"""Copies of blocks of arrays to shared memory, the ring buffers that they fill, and the waits for them.
 
-A block is copied asynchronously by all threads (`TileCopy`, `VectorCopy`). A load outside of a pipelined loop
-is one `Fetch`, and a `Barrier` waits for it before the first operation that reads the tile. A pipelined loop
-has a `Ring`: an iteration computes with one stage while the copies of the next iterations go to the others.
+All threads together copy a block asynchronously (`TileCopy`, `VectorCopy`). A load outside of a pipelined
+loop is one `Fetch`, and a `Barrier` waits for it before the first operation that reads the tile. A pipelined
+loop has a `Ring`: an iteration computes with one stage while the copies for the next iterations fill the
+others.
 
-`Staging` plans all of these, and alone knows which copies are in flight. The functions at the end of this
-file write them as text.
+`Staging` plans all of these, and is the only class that knows which copies are in flight. The functions at
+the end of this file write them as text.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class TileCopy:
     corner: tuple[str, str]
     """Row and column of the matrix at which the block begins."""
     ends: tuple[str, str]
-    """Rows and columns that the matrix has."""
+    """Numbers of rows and columns of the matrix."""
     vector: int | None
-    """Elements of an access; None where elements are copied one by one."""
+    """Elements of an access; None if elements are copied one by one."""
     checked: str
-    """The ends that a tile may go over, as a template argument; empty for both."""
+    """The ends that a tile may exceed, as a template argument; empty for both."""
     thread: str
     """The variable with the thread's number; empty for threadIdx.x."""
 
@@ -62,7 +63,7 @@ class VectorCopy:
     stride: str
     count: str
     room: str
-    """Elements that the vector has room for."""
+    """Capacity of the vector in elements."""
     vector: int
     """Elements of an access."""
 
@@ -80,7 +81,7 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A wait for all threads of the block; for their copies as well, where some may be in flight."""
+    """A wait for all threads of the block, and for their copies if some may be in flight."""
 
     waits_for_copies: bool
 
@@ -100,7 +101,7 @@ class Ring:
     first: str
     trips: str
     trips_expression: str
-    """Expression that `trips` is declared to be; empty where it is a variable already."""
+    """Expression with which `trips` is declared; empty if it is a variable already."""
     copies: tuple[Copy, ...]
     needs_start: bool
     """True if copies refer to the first element of the iteration's block."""
@@ -123,11 +124,11 @@ class Staging:
     ends: dict[str, str] = field(default_factory=dict[str, str])
     """Variables with the elements at which the loops around end that end before their dim does, by dims."""
     copies_in_flight: bool = False
-    """True if there may be copies, outside of rings, that have not been waited for."""
+    """True if copies outside of rings may not have been waited for."""
 
     @property
     def addresses_stay_in_loops(self) -> bool:
-        """True if several loops fetch ahead: the addresses of all of them are too many for registers."""
+        """True if several loops fetch ahead, because the addresses of all of them need too many registers."""
         return loops_that_fetch_ahead(self.parallel) > 1
 
     def fetch(self, op: kernel.LoadOp) -> Fetch:
@@ -143,7 +144,7 @@ class Staging:
 
     @contextmanager
     def loop(self, op: kernel.ForOp, bounds: Bounds) -> Generator[Ring | None]:
-        """Plan the ring of a loop, if it has one; within, its body is to be planned."""
+        """Plan the ring of a loop, if it has one; plan its body within the context."""
         around = dict(self.ends)
         if bounds.end is not None:
             self.ends[op.dim_names[0]] = bounds.end
@@ -222,6 +223,7 @@ class Staging:
             for (name, length), start, limit in zip(axes.items(), corner, limits, strict=True)
         ]
         vector = vector_of(cursor, lane, array, dims, self.threads, tile.columns)
+        # A check costs a comparison for each access, so only ends that a tile may exceed are checked.
         over = [
             word
             for word, (name, length) in zip(("rows", "cols"), axes.items(), strict=True)
@@ -265,7 +267,7 @@ def _cursor(load: kernel.LoadOp) -> tuple[kernel.CursorOp, kernel.CursorType]:
 
 
 def _end(dim: Dim, start: str, end: str, length: int) -> str:
-    """Expression of the end of what a tile takes along a dim: the end of the block, if the tile is longer."""
+    """Expression of the end of a copy along a dim: the end of the block, if the tile is longer."""
     block = dim.block_length
     if dim.declared.is_whole or (block is not None and block >= length):
         return end
@@ -286,7 +288,7 @@ def write_fetch(fetch: Fetch) -> list[str]:
 
 
 def write_copy(copy: Copy) -> list[str]:
-    """Copy a block to shared memory, asynchronously where the array's layout allows it."""
+    """Copy a block to shared memory, asynchronously if the array's layout allows it."""
     if isinstance(copy, VectorCopy):
         if copy.stride != "1":
             element = f"({copy.source})[(long long)i * {copy.stride}]"
@@ -317,7 +319,7 @@ def write_copy(copy: Copy) -> list[str]:
 
 
 def write_ring_start(ring: Ring) -> list[str]:
-    """Declare the function that fetches, and fetch for the first iterations."""
+    """Declare the function that fetches, and fetch the blocks of the first iterations."""
     count, trips = ring.dim.number, ring.trips
     lines = [f"const int {trips} = {ring.trips_expression};"] if ring.trips_expression else []
     if ring.thread:

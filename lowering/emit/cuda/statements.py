@@ -1,4 +1,6 @@
-"""Operations as loops that the threads of a block share out: the form that every operation has."""
+"""Operations as loops over elements that are divided among the threads of a block: the form that all
+operations have.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,7 @@ def contract(op: kernel.ContractOp, scope: Scope) -> list[str]:
 
 
 def _operand(op: kernel.ContractOp, value: SSAValue, place: str, scope: Scope) -> str:
-    """The element of an operand at a row (of its own) and k, in the type that it is multiplied in."""
+    """The element of an operand at a row (of its own) and k, in the type of the product."""
     if isinstance(value.type, kernel.CursorType):
         text, element = scope.windows[value].element(place, "k"), value.type.element_type
     else:
@@ -112,7 +114,9 @@ def _operand(op: kernel.ContractOp, value: SSAValue, place: str, scope: Scope) -
 
 
 def flat(rows: str, cols: str, body: Sequence[str], *, rows_first: bool = False) -> list[str]:
-    """A loop of all threads over rows and columns; neighbours have columns (or rows) that follow on."""
+    """A loop of all threads over rows and columns; neighbouring threads have consecutive columns (or
+    rows).
+    """
     if rows == "1" and cols == "1":
         return ["if (threadIdx.x == 0) {", *_indented(body), "}"]
     if cols == "1" or rows == "1":
@@ -152,7 +156,7 @@ def _widths(window: Window) -> tuple[str, str]:
 
 
 def _rows_contiguous(window: Window) -> bool:
-    """True if elements of a column of a block follow each other in memory."""
+    """True if the elements of a column of a block are contiguous in memory."""
     return len(window.strides) == 2 and window.strides[0] == "1"
 
 
@@ -176,17 +180,17 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep whose elements the threads share out, and the names of its values."""
+    """A sweep whose elements are divided among the threads, and the names of its values."""
 
     op: kernel.SweepOp
     arguments: Mapping[SSAValue, str]
     results: Mapping[SSAValue, str]
     totals: Mapping[int, str]
-    """The variables that outputs with a reduction are summed up in."""
+    """The variables in which outputs with a reduction are summed."""
 
     @property
     def has_thread_rows(self) -> bool:
-        """True if a thread reduces a row alone: neighbours then read what lies side by side."""
+        """True if one thread reduces a whole row: neighbouring threads then read adjacent elements."""
         return len(self.op.dims) == 2 and self.op.rows_in_lanes
 
     @property
@@ -295,7 +299,7 @@ class _SweepText:
         return sweep_quantity(self.op, op, self.scope.dims, ("row", "col"))
 
     def _kind(self, index: int) -> str:
-        """The type that a reduction is kept in."""
+        """The type in which a reduction is kept."""
         return value_type(kernel.element_type_of(self.op.outputs[index]))
 
     def _neutral(self, index: int) -> str:
@@ -316,7 +320,7 @@ class _SweepText:
         return f"{self.scope.tile(tile).element(*self._at(tile))} = {self._as_stored(index, value)};"
 
     def _stored(self) -> list[str]:
-        """The lines that put the reductions of a row away."""
+        """The lines that store the reductions of a row."""
         return [
             f"{self.scope.tile(self.op.outputs[index]).element('row', '')} = {self._as_stored(index, total)};"
             for index, total in self.plan.totals.items()

@@ -1,4 +1,4 @@
-"""The scalar operations of a sweep as declarations in CUDA C++, the same wherever its tiles lie."""
+"""The scalar operations of a sweep as declarations in CUDA C++, independent of the memory of its tiles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Values = Mapping[SSAValue, str]
 def claim_arguments(
     op: kernel.SweepOp, names: Names, chosen: Callable[[SSAValue], bool] = lambda tile: True
 ) -> dict[SSAValue, str]:
-    """Names for the arguments of a sweep's body that are used, of the chosen input tiles."""
+    """Claim names for the used arguments of a sweep's body, of the chosen input tiles."""
     return {
         argument: names.claim(argument.name_hint or tile.name_hint)
         for argument, tile in zip(op.body.block.args, op.inputs, strict=True)
@@ -37,10 +37,10 @@ def claim_results(
     names: Names,
     is_rounded_later: Callable[[arith.TruncFOp], bool] = lambda op: False,
 ) -> dict[SSAValue, str]:
-    """Names for the values that a sweep's body computes.
+    """Claim names for the values that a sweep's body computes.
 
-    Constants have none, for they are written where they are used; nor has a value that `is_rounded_later`:
-    it is the value that would be rounded.
+    Constants have none, because they are written where they are used. Nor has a value that
+    `is_rounded_later`: the unrounded value is used instead.
     """
     return {
         inner.results[0]: names.claim(inner.results[0].name_hint or "t")
@@ -59,10 +59,10 @@ def computed(
     fast: bool = False,
     changed: Callable[[Operation, str], str] = lambda op, text: text,
 ) -> tuple[list[str], dict[SSAValue, str]]:
-    """The lines that compute an element, and the expressions of all values of the body.
+    """Return the lines that compute an element, and the expressions of all values of the body.
 
     `arguments` are expressions, `results` the names from `claim_results`. `quantity` writes an index or an
-    extent; `changed` may replace the expression of an operation. Functions are approximated where `fast`.
+    extent; `changed` may replace the expression of an operation. With `fast`, functions are approximated.
     Raises OpError for operations without a form on a GPU.
     """
     lines: list[str] = []

@@ -31,7 +31,8 @@ class Tile:
 
 @dataclass(frozen=True, kw_only=True)
 class SwizzledTile(Tile):
-    """A swizzled tile in shared memory, of one stage or several; its C++ type knows where elements lie.
+    """A swizzled tile in shared memory, of one stage or several; its C++ type computes the places of
+    elements.
 
     `pointer` is the current stage of one with several.
     """
@@ -72,7 +73,7 @@ class SharedPlace:
     offset: int
 
     def lines(self, name: str, dims: Mapping[str, Dim]) -> list[str]:
-        """The lines that say where it is, ahead of the declaration that uses it: none."""
+        """The lines that compute the place, before the declaration that uses it: none."""
         return []
 
     def pointer(self, name: str) -> str:
@@ -82,12 +83,12 @@ class SharedPlace:
 
 @dataclass(frozen=True)
 class OwnPlace:
-    """A place in the block's own part of global memory, after what is there already."""
+    """A place in the block's own part of global memory, after those already taken."""
 
     start: str
 
     def lines(self, name: str, dims: Mapping[str, Dim]) -> list[str]:
-        """The lines that say where it is, ahead of the declaration that uses it."""
+        """The lines that compute the place, before the declaration that uses it."""
         return [f"const long long {name}_at = {self.start};"]
 
     def pointer(self, name: str) -> str:

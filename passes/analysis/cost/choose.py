@@ -16,11 +16,11 @@ from .shapes import Optimum, best_shapes
 def choose_by_model(
     function: FuncOp, machine: Machine, extents: Mapping[str, int] = {}
 ) -> tuple[dict[str, block.DimAttr], Optimum, CostedProgram]:
-    """The dims of a block program, with the sizes at which it costs least for those that have none.
+    """Return the dims of a block program, with the sizes at which it costs least for those that have none.
 
-    A dim is whole where its best block is all of it. It keeps a loop nevertheless where that is a parallel
-    one, or a causal mask cuts it short, and where its extent is not known: then the size is the best one for
-    the extent that `extents` gives it, or an assumed one. Also: what the search looked at, and the program
+    A dim is whole if its best block is all of it. It keeps a loop nevertheless if that loop is parallel, if a
+    causal mask ends it early, or if its extent is not known; its size is then the best one for the extent
+    that `extents` gives it, or for an assumed one. Also returns what the search considered, and the program
     as the model sees it.
     """
     program = CostedProgram.of(function, machine, extents)
@@ -40,7 +40,7 @@ def choose_by_model(
 
 
 def choice_text(function: FuncOp, dims: Mapping[str, block.DimAttr], best: Optimum, machine: Machine) -> str:
-    """Return what was chosen for a function, from how many, and what it costs by the model."""
+    """Return the sizes that were chosen for a function, the number of candidates, and the modelled cost."""
     chosen = ", ".join(
         f"{name} = {'whole' if dims[name].is_whole else size}" for name, size in best.sizes.items()
     )

@@ -1,7 +1,7 @@
 """Machines as the cost model sees them: rates, tiers of memory, and what starting something costs.
 
-A machine is a small JSON file, in `machines` beside this module or anywhere else, or comes from whoever can
-measure one: `register_machine("cpu", …)`. The fields of `Machine` are the keys of such a file.
+A machine is a small JSON file, in `machines` beside this module or anywhere else, or comes from a
+function that measures one: `register_machine("cpu", …)`. The fields of `Machine` are the keys of such a file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...text.output import os_reason
 DIRECTORY = Path(__file__).parent / "machines"
 LARGEST_FILE = 1 << 20
 FUNCTIONS = ("div", "sqrt", "exp", "log", "tanh", "erf", "sin", "other")
-"""The functions that take longer than an addition, as a machine names what they cost."""
+"""The functions that take longer than an addition, by the names under which a machine lists their cost."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,19 @@ class Machine:
     Rates are of one worker. `contract` has the flops per second of contractions by element type (`f32` must
     be there), `vector` the simple operations on elements per second, `functions` the seconds that one element
     takes. A contraction of blocks of R rows, C columns and depth K reaches 1 / (1 + half_rows / R +
-    half_columns / C + half_depth / K) of its rate (Hockney's half-performance lengths), where rows above
-    `panel_rows` and depths above `panel_depth` count as those, for it is cut there anyway; `few_rows` or
-    fewer keep `few_rows_rate` of it. In the same way rows that are swept in pieces of B bytes are moved at
-    1 / (1 + half_run / B) of the speed. Rows are computed `lanes` at a time. `copy` is the seconds that
-    an element takes to a tile in another layout. `exposed` is the part of the time hidden behind a longer
-    one that shows nevertheless, `swept` that of kernels without contractions. `call`, `launch`, `task` and
-    `step` are seconds: for a call of the program, a kernel, an iteration of the parallel loops, an operation
-    on blocks. Where workers share the iterations of one reduction they take `sharing` times as long; with one
-    task for each of them the last one takes `uneven` longer, as a part, and with more tasks accordingly less.
-    `scratch` is how many bytes a worker may use for its tiles, `registers` how many for the sums of its
-    contractions; None where more only makes it slow, or sums are cut to fit.
+    half_columns / C + half_depth / K) of its rate (Hockney's half-performance lengths). Rows above
+    `panel_rows` and depths above `panel_depth` count as those, because contractions are cut there anyway;
+    `few_rows` or fewer keep `few_rows_rate` of it. In the same way rows that are swept in pieces of B bytes
+    are moved at 1 / (1 + half_run / B) of the speed. Rows are computed `lanes` at a time. `copy` is the
+    seconds that an element takes to a tile in another layout.
+
+    Of two times that overlap, `exposed` is the part of the shorter one that adds to the longer one; `swept`
+    is that part for kernels without contractions. `call`, `launch`, `task` and `step` are seconds: for a call
+    of the program, a kernel, an iteration of the parallel loops, an operation on blocks. Where workers share
+    the iterations of one reduction they take `sharing` times as long. With one task for each of them the last
+    one takes `uneven` longer, as a part, and with more tasks accordingly less. `scratch` is how many bytes a
+    worker may use for its tiles, `registers` how many for the sums of its contractions; None for no limit:
+    more is possible but slow, or sums are cut to fit.
     """
 
     name: str
@@ -99,19 +101,19 @@ _SOURCES: dict[str, Source] = {}
 
 
 def register_machine(name: str, source: Source) -> None:
-    """Let `source` say what the machine of that name is like, in the place of the file that comes with us."""
+    """Register `source`, which returns a machine, under a name; it replaces the machine file of that name."""
     _SOURCES[name] = source
 
 
 def machine_names() -> list[str]:
-    """The machines that can be asked for by name, in alphabetical order."""
+    """The names of machines that can be asked for, in alphabetical order."""
     return sorted({*_SOURCES, *(path.stem for path in DIRECTORY.glob("*.json"))})
 
 
 def machine_named(target: str) -> Machine:
-    """A machine by its name, or by the path of its file, which ends in `.json`.
+    """Return a machine by its name, or by the path of its file, which ends in `.json`.
 
-    Raises PassFailedException with one sentence where there is none, or its file is not sound.
+    Raises PassFailedException with one sentence if there is none, or if its file is invalid.
     """
     if target in _SOURCES:
         return _SOURCES[target]()
@@ -141,7 +143,7 @@ def read_machine(path: Path) -> Machine:
 
 
 def machine_of(record: object, name: str) -> Machine:
-    """A machine from what a JSON file holds. Raises ValueError that says what is wrong."""
+    """Return a machine from the contents of a JSON file. Raises ValueError that says what is wrong."""
     given = _table(record, "it")
     wanted = [field.name for field in fields(Machine) if field.name != "name"]
     for key in given:

@@ -1,16 +1,16 @@
 """The time of a kernel by a model: what is computed, what each tier of memory delivers, what starting costs.
 
-Every quantity is a formula over block sizes that takes numbers as well as arrays of them, so that a search
+Every quantity is a formula over block sizes. It takes numbers as well as arrays of them, so that a search
 evaluates all its candidates at once.
 
-Reuse: an item that lies the same in all iterations of a loop is fetched again in each of them, unless all
-that one iteration touches fits the tier, private or shared, that it comes from. Between what fits and twice
-as much the part that is fetched again grows from nothing to everything. The first fetch of an array comes
-from the nearest tier that holds all that the program touches: calls follow each other.
+Reuse: an item that is the same in all iterations of a loop is fetched again in each iteration, unless all
+that one iteration touches fits the tier, private or shared, that it comes from. Between the capacity and
+twice the capacity the part that is fetched again grows from nothing to everything. The first fetch of an
+array comes from the nearest tier that holds all that the program touches, because calls follow each other.
 
-Time: workers take the iterations of the parallel loops in turn, the last round may leave some idle. What is
-moved comes from one tier or another, so that their times add up. Computing and moving overlap; a part of what
-hides behind the longer one shows (`Machine.exposed`).
+Time: workers take the iterations of the parallel loops in turn; the last round may leave some of them idle.
+Each byte comes from one tier, so the times of the tiers add up. Computing and moving overlap: the longer of
+the two times counts in full, and of the shorter one a part (`Machine.exposed`).
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class _Kernel:
         return sum(parts, 0.0)
 
     def visible(self, loops: Sequence[Loop]) -> Number:
-        """The part of the iterations that causal masks leave."""
+        """The part of the iterations that remains after causal masks."""
         part: Number = 1.0
         for loop in loops:
             if loop in self._visible:
@@ -219,8 +219,8 @@ class _Kernel:
         return total * self.visible(loops)
 
     def _along(self, dims: Iterable[str], loops: Sequence[Loop], lanes: Mapping[str, int] = {}) -> Number:
-        """Elements of an item over all iterations of loops, last blocks as they are, or as vectors hold
-        them.
+        """Elements of an item over all iterations of loops: exactly, or with each block rounded up to full
+        vectors.
         """
         looped = {loop.dim for loop in loops}
         total: Number = 1.0
@@ -237,11 +237,11 @@ class _Kernel:
         return total * self.visible(loops)
 
     def elements(self, move: Move) -> Number:
-        """Elements of an item that are moved, if each iteration moves its own."""
+        """Elements of an item that are moved if each iteration moves its own copy."""
         return self._along(move.dims, move.loops)
 
     def contractions(self) -> tuple[Number, Number, Number]:
-        """Flops, flops of them that repeat others, and seconds of one worker."""
+        """Flops, the part of them that repeats others, and seconds of one worker."""
         flops: Number = 0.0
         again: Number = 0.0
         seconds: Number = 0.0
@@ -286,10 +286,10 @@ class _Kernel:
         return operations, calls, seconds
 
     def tasks_and_idle(self) -> tuple[Number, Number]:
-        """Independent iterations, and how much longer workers take for them than if none were ever idle.
+        """Independent iterations, and the factor by which workers take longer than if none were ever idle.
 
-        Where the grid has a single iteration, `block-distribute` makes grids of the loops inside; where it
-        has fewer than there are workers, those share the iterations of a reduction.
+        If the grid has a single iteration, `block-distribute` makes grids of the loops inside; if it has
+        fewer iterations than there are workers, workers share the iterations of a reduction.
         """
         workers = self.machine.workers
         tasks: Number = self.trips(self.plan.grid)
@@ -319,7 +319,7 @@ class _Kernel:
         return _where(every > 0, slower / np.maximum(every, 1.0), 1.0)
 
     def inner_trips(self) -> Number:
-        """Iterations of the longest of the loops that stand in the parallel ones; 1 where there are none."""
+        """Iterations of the longest loop directly inside the parallel ones; 1 if there is none."""
         grid = len(self.plan.grid)
         within: Number = 1.0
         for loops in self.plan.chains():
@@ -328,7 +328,7 @@ class _Kernel:
         return within
 
     def _ragged_rounds(self, workers: int) -> Number:
-        """`idle` where short last blocks go to the worker that is ready first; 0 where there are none."""
+        """`idle` if each short last block goes to the worker that is free first; 0 if there are none."""
         full: Number = 1.0
         total: Number = 1.0
         parts: Number = 1.0
@@ -345,7 +345,7 @@ class _Kernel:
         return _where((short > 0) & (full > 0), length * workers / parts, 0.0)
 
     def misses(self, tier: Tier, touched: float) -> Number:
-        """Bytes that a tier cannot deliver: the next one does."""
+        """Bytes that a tier cannot deliver, so that the next one does."""
         assert tier.capacity is not None
         first = _overflow(touched, tier.capacity)
         private = self.plan.private_arrays()
@@ -353,16 +353,17 @@ class _Kernel:
         inner = _overflow(self.footprint(self.plan.grid[-1]), tier.capacity) if self.plan.grid else first
         total: Number = 0.0
         for move in self.plan.moves:
-            own, again = self._own_and_again(move, tier, touched)
+            own, again = self._once_and_refetched(move, tier, touched)
             once = np.minimum(first, inner) if move.array in private else first
             total = total + own * self.visible(move.loops) * (once + again - 1)
         return total
 
     def tile_seconds(self) -> Number:
-        """Seconds of one worker to read and write tiles: results of contractions, and what sweeps pass over.
+        """Seconds of one worker to read and write tiles: results of contractions, and inputs and outputs of
+        sweeps.
 
-        They come from wherever all has room that the iteration around touches. Sweeps and contractions follow
-        each other, so that nothing hides them.
+        They come from the nearest tier that holds all that the iteration around touches. Sweeps and
+        contractions alternate, so nothing overlaps these moves.
         """
         seconds: Number = 0.0
         for each in self.plan.contractions:
@@ -387,9 +388,9 @@ class _Kernel:
             beyond = further
         return seconds
 
-    def _own_and_again(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:
-        """Bytes of what a move takes or gives in all, each element once, and how often each comes from
-        elsewhere.
+    def _once_and_refetched(self, move: Move, tier: Tier, touched: float) -> tuple[Number, Number]:
+        """Bytes of a move with each element counted once, and the number of further times that they come from
+        another tier.
         """
         assert tier.capacity is not None
         own, again = self._part(move, move.loops), 1.0
@@ -442,7 +443,7 @@ class _Kernel:
         return self.total(tile.bytes * self._along(tile.dims, ()) for tile in self.plan.tiles)
 
     def registers(self) -> Number:
-        """Bytes of the sums that the contractions of one iteration of the parallel loops are adding to."""
+        """Bytes of the accumulators of the contractions of one iteration of the parallel loops."""
         width = {"f64": 8}
         return self.total(
             width.get(each.element_type, 4) * self._along((each.rows, each.columns), ())
@@ -466,7 +467,7 @@ def _visible_columns(rows: int, size: float, columns: int, offset: int) -> float
 
 
 def _where(condition: Number, yes: Number, no: Number) -> Number:
-    """numpy's `where`, without what types it has for numbers."""
+    """numpy's `where`, typed for numbers and arrays."""
     return cast(Any, np.where(condition, yes, no))
 
 
@@ -475,5 +476,7 @@ def _rounded(number: Number, step: int) -> Number:
 
 
 def _overflow(bytes: Number, capacity: float) -> Number:
-    """The part of what is touched that does not stay: 0 up to the capacity, 1 from twice as much on."""
+    """The part of what is touched that does not stay in a tier: 0 up to its capacity, 1 from twice the
+    capacity on.
+    """
     return np.clip(bytes / capacity - 1, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Options of passes that are named like dims; without numpy, for they are read when a pipeline is."""
+"""Options of passes that are named like dims. Without numpy, because parsing a pipeline reads them."""
 
 from __future__ import annotations
 

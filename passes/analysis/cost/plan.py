@@ -1,7 +1,7 @@
-"""The kernels of a block program as the cost model sees them: loops, and what is done and moved inside them.
+"""The kernels of a block program as the cost model sees them: loops, and the work and the moves inside them.
 
-Nothing here depends on extents, block sizes or a machine. A load, or an element-wise operation, stands in the
-loops down to the last one that it depends on: `kernel-hoist` moves it there.
+Nothing here depends on extents, block sizes or a machine. A load, or an element-wise operation, is placed in
+the innermost loop that it depends on, because `kernel-hoist` moves it there.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _FUNCTIONS = {
 
 @dataclass(eq=False)
 class Loop:
-    """A map: its dim, whether its iterations are independent, and what a causal mask leaves of it.
+    """A map: its dim, whether its iterations are independent, and which of them a causal mask leaves.
 
-    The iterations of `parallel` loops are shared out among workers.
+    The iterations of `parallel` loops are divided among workers.
     """
 
     dim: str
@@ -77,9 +77,10 @@ class VectorWork:
 
 @dataclass(frozen=True)
 class Move:
-    """A load or store of an item of `array`: in each iteration of `loops`, another for each of `indexed`.
+    """A load or store of an item of `array`: in each iteration of `loops`, another item for each of
+    `indexed`.
 
-    `copied`: whether a loaded block becomes a tile in another layout; else it is read where it lies.
+    `copied`: a loaded block becomes a tile in another layout; else it is read in place.
     """
 
     loops: tuple[Loop, ...]
@@ -150,7 +151,7 @@ class KernelPlan:
 
 
 def plan_function(function: FuncOp) -> list[KernelPlan]:
-    """The kernels of a block program, in order. What stays on whole arrays is in none of them."""
+    """Return the kernels of a block program, in order, without the operations on whole arrays."""
     plans: list[KernelPlan] = []
     waiting: list[Operation] = []
     outside: dict[SSAValue, _List] = {}
@@ -193,7 +194,7 @@ class _Planner:
         self._into_grid()
 
     def _into_grid(self) -> None:
-        """Repeat what stands between parallel loops in each of their iterations."""
+        """Move operations that stand between parallel loops into each iteration of the inner loop."""
         plan = self.plan
 
         def inside(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
@@ -347,7 +348,9 @@ class _Planner:
 
 
 def _grid(ops: Sequence[Operation]) -> list[Operation]:
-    """The parallel maps, as `block-to-kernel` finds them: maps that stack, with little beside them."""
+    """Return the parallel maps as `block-to-kernel` finds them: maps that stack, with little work between
+    them.
+    """
     grid: list[Operation] = []
     inner = list(ops)
     while inner and isinstance(last := inner[-1], block.MapOp):
@@ -361,7 +364,7 @@ def _grid(ops: Sequence[Operation]) -> list[Operation]:
 
 
 def _hoisted(loops: tuple[Loop, ...], needed: frozenset[Loop]) -> tuple[Loop, ...]:
-    """The loops down to the last one of those that something depends on."""
+    """The loops down to the innermost one that something depends on."""
     while loops and loops[-1] not in needed and not loops[-1].parallel:
         loops = loops[:-1]
     return loops

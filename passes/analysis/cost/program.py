@@ -19,7 +19,7 @@ from .plan import KernelPlan, plan_function
 class CostedProgram:
     """A block program on a machine: its kernels, the dims as it declares them, and their extents.
 
-    A dim of unknown extent has the one that was given, else the largest of its range, else an assumed one.
+    A dim of unknown extent has the extent that is given, else the largest of its range, else an assumed one.
     """
 
     name: str
@@ -30,7 +30,7 @@ class CostedProgram:
 
     @classmethod
     def of(cls, function: FuncOp, machine: Machine, given: Mapping[str, int] = {}) -> CostedProgram:
-        """The program of a function. `given` are extents, of dims of unknown extent or in place of others."""
+        """The program of a function. `given` are extents of dims; they replace unknown and known ones."""
         dims = block.parse_dims(function.attributes[block.DIMS])
         likely = largest_extents(function, dims)
         lengths = {name: given.get(name) or likely[name].static_extent or ASSUMED_EXTENT for name in dims}

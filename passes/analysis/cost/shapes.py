@@ -1,10 +1,10 @@
 """The block sizes that cost least by the model, found exactly.
 
-Every legal size of every dim is considered. The time of a program is a sum over its kernels, each of which
-depends on a few dims only: a table of a kernel has its times for all combinations of those, evaluated at
-once. Dims are then eliminated one after the other: the tables that have one are added up, and the least over
-its sizes replaces them (bucket elimination, Dechter 1999). What is left is the least of all combinations of
-all dims, and the way back gives the sizes.
+Every legal size of every dim is considered. The time of a program is a sum over its kernels, and each kernel
+depends on a few dims only. A table for each kernel has its times for all combinations of their sizes,
+evaluated at once. Dims are then eliminated one after the other: the tables with that dim are added up, and
+the minimum over its sizes replaces them (bucket elimination, Dechter 1999). The last number is the minimum
+over all combinations of all dims. Going through the eliminated dims backwards gives the sizes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ CUTS = 12
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best sizes, their seconds by the model, and what the search looked at.
+    """The best sizes, their seconds by the model, and the size of the search.
 
-    `combinations` is how many ways to cut all dims there were, `evaluated` how many times of single kernels
-    were computed to find the best of them.
+    `combinations` is the number of ways to cut all dims, `evaluated` the number of times of single kernels
+    that were computed to find the best of them.
     """
 
     sizes: Mapping[str, int]
@@ -54,10 +54,10 @@ class _Table:
 
 
 def legal_sizes(length: int, lanes: int, step: int = 1) -> list[int]:
-    """Block sizes for a dim of `length` elements, the whole dim first, then the largest ones first.
+    """Block sizes for a dim of `length` elements, the whole dim first, then in falling order.
 
-    They are powers of two, one and a half times those, and what cuts the dim in up to `CUTS` equal parts of
-    whole half vectors. Every `step`-th is legal, the whole always.
+    They are powers of two, one and a half times those, and sizes that cut the dim into up to `CUTS` equal
+    parts of whole half vectors. Only every `step`-th size is legal, and always the whole.
     """
     half = max(1, lanes // 2)
     sizes = {length}
@@ -120,7 +120,9 @@ def _times(
 
 
 def _order(scopes: Sequence[tuple[str, ...]], counts: Mapping[str, int]) -> tuple[list[str], int]:
-    """An order to eliminate dims in, always the one that makes the smallest table, and the largest table."""
+    """Return an elimination order of the dims, by the smallest next table each time, and the size of the
+    largest table.
+    """
     left = [set(scope) for scope in scopes]
     largest = max((prod(counts[dim] for dim in scope) for scope in left), default=1)
     order: list[str] = []
@@ -142,7 +144,7 @@ def _order(scopes: Sequence[tuple[str, ...]], counts: Mapping[str, int]) -> tupl
 def _eliminate(tables: Sequence[_Table], order: Sequence[str]) -> tuple[dict[str, int], float]:
     """The index of the best size of each dim, and the least sum of all tables."""
     left = list(tables)
-    ways: list[tuple[str, tuple[str, ...], NDArray[np.intp]]] = []
+    steps: list[tuple[str, tuple[str, ...], NDArray[np.intp]]] = []
     for dim in order:
         having = [table for table in left if dim in table.dims]
         left = [table for table in left if dim not in table.dims]
@@ -152,10 +154,10 @@ def _eliminate(tables: Sequence[_Table], order: Sequence[str]) -> tuple[dict[str
             total = total + _aligned(table, (*others, dim))
         best: NDArray[np.intp] = np.argmin(total, axis=-1)
         least = np.take_along_axis(total, best[..., None], axis=-1)[..., 0]
-        ways.append((dim, others, best))
+        steps.append((dim, others, best))
         left.append(_Table(others, least))
     chosen: dict[str, int] = {}
-    for dim, others, best in reversed(ways):
+    for dim, others, best in reversed(steps):
         chosen[dim] = int(best[tuple(chosen[name] for name in others)])
     return chosen, float(sum(float(table.values) for table in left))
 

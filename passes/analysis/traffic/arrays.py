@@ -1,4 +1,4 @@
-"""Traffic of a block program with each array, and how its kernels differ from that."""
+"""Traffic of a block program with each array, and differences of its kernels from that."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .kernel import KernelMoves
 from .symbolic import ZERO, Polynomial
 
 Bytes = tuple[Polynomial, Polynomial]
-"""Loaded, and stored."""
+"""Bytes loaded, and bytes stored."""
 
 
 def array_traffic(function: FuncOp) -> dict[str, Bytes]:
-    """The bytes that a block program loads and stores, by the names of arrays; lists that are no array's
-    blocks have the name of their own.
+    """The bytes that a block program loads and stores, by the names of arrays; a list that is no view of an
+    array has a name of its own.
     """
     dims = block.declared_dims(function) or {}
     found: dict[str, Bytes] = {}
@@ -46,7 +46,7 @@ def _loops(op: Operation) -> tuple[str, ...]:
 
 
 def _source(value: SSAValue) -> str:
-    """Return the array that a list, or an item of one, is of."""
+    """Return the array of which a list, or an item of one, is a part."""
     owner = value.owner
     while isinstance(owner, Block) and isinstance(around := owner.parent_op(), block.MapOp):
         value = around.operands[list(owner.args).index(value)]  # pyright: ignore[reportArgumentType]
@@ -73,9 +73,9 @@ def _target(value: SSAValue) -> str:
 
 
 def difference_lines(function: FuncOp, kernels: Sequence[KernelMoves]) -> list[str]:
-    """A sentence for each array of which kernels read another number of bytes than the block program does.
+    """Return a sentence for each array of which kernels read another number of bytes than the block program.
 
-    Arrays whose traffic has no number, because extents are not known, are left out.
+    Arrays whose traffic is not a number, because extents are unknown, are left out.
     """
     dims = block.declared_dims(function) or {}
     values = known_values(dims)
@@ -96,7 +96,7 @@ def difference_lines(function: FuncOp, kernels: Sequence[KernelMoves]) -> list[s
 
 
 def _cut(kernels: Sequence[KernelMoves]) -> set[str]:
-    """The arrays that are read in loops which end early."""
+    """The arrays that are read in loops that end early."""
     return {
         each.name
         for moves in kernels

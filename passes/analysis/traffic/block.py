@@ -1,9 +1,9 @@
 """Traffic and work of a block program, as functions of its dims.
 
 Every `block.load` moves one item from global to local memory in each iteration of the maps around it, every
-`block.store` one back, and a `block.reduce` loads its whole list. Over all iterations of a map over one of
-its dims, an item's elements add up to the dim's extent exactly, ragged last blocks included; any other map
-repeats them once for each of its blocks.
+`block.store` one back. A `block.reduce` loads its whole list. Over all iterations of a map over one of its
+dims, an item's elements add up to exactly the dim's extent, ragged last blocks included. A map over another
+dim repeats them once for each block.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Meter:
     def __init__(self, dims: Mapping[str, block.DimAttr], values: Mapping[Symbol, int] | None = None):
         self.dims = dims
         self.values = values
-        """Numbers to put in for the symbols at once: cheaper where only numbers are wanted."""
+        """Numbers that replace the symbols at once, which is cheaper if only numbers are needed."""
 
     def symbol(self, dim: str, blocks: bool = False, first: bool = False) -> Polynomial:
         symbol = Symbol(dim, blocks, first)
@@ -221,7 +221,7 @@ def modelled_values(dims: Mapping[str, block.DimAttr]) -> dict[Symbol, int]:
 
 
 def contraction_flops(function: FuncOp) -> Polynomial:
-    """Operations of all contractions; what exceeds those of the unfused program is recomputed."""
+    """Operations of all contractions. Those beyond the number of the unfused program are recomputation."""
     meter = _Meter(block.declared_dims(function) or {})
 
     def visit(body: Block, loops: tuple[str, ...]) -> Polynomial:

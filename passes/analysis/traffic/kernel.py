@@ -1,8 +1,8 @@
 """Traffic of kernels with arrays, as functions of their dims.
 
-Every load brings the block that its cursor sees, every store takes one away, in each iteration of the loops
-around. So a load that `kernel-hoist` moved out of a loop counts once for what is left around it, and one in a
-loop that ends early, `kernel.for @N until @M`, only for the blocks that are visited: `until(#M·N)` is the
+Every load moves the current block of its cursor, every store too, in each iteration of the loops around it. A
+load that `kernel-hoist` moved out of a loop therefore counts once for each iteration of the remaining loops.
+In a loop that ends early, `kernel.for @N until @M`, only visited blocks count: `until(#M·N)` is the number of
 elements of N that the loop visits, summed over the blocks of M.
 """
 
@@ -33,7 +33,7 @@ class ArrayMoves:
 
 @dataclass(frozen=True)
 class KernelMoves:
-    """The traffic of one kernel: its arrays in order, then lists of its own."""
+    """The traffic of one kernel: its arrays in order, then its buffers."""
 
     name: str
     dims: Mapping[str, block.DimAttr]
@@ -65,7 +65,7 @@ class KernelMoves:
 
 
 def _visited(symbol: Symbol, dims: Mapping[str, block.DimAttr], extents: Mapping[str, int]) -> int:
-    """Return what a loop that ends early visits, summed over the blocks that it ends with."""
+    """Return the number of elements that a loop with an early end visits, over all blocks that end it."""
     extent, end = extents[symbol.dim], extents[symbol.until]
     step = end if dims[symbol.until].is_whole else dims[symbol.until].block_size or 1
     size = extent if dims[symbol.dim].is_whole else dims[symbol.dim].block_size or 1
@@ -80,12 +80,12 @@ def _visited(symbol: Symbol, dims: Mapping[str, block.DimAttr], extents: Mapping
 
 
 def moves_of_module(module: ModuleOp) -> list[KernelMoves]:
-    """Return what each kernel moves. Raises OpError for loops that end early inside each other."""
+    """Return the traffic of each kernel. Raises OpError for loops with early ends inside each other."""
     return [moves_of_kernel(function) for function in kernel.kernels_of(module)]
 
 
 def moves_of_kernel(function: kernel.FuncOp) -> KernelMoves:
-    """Return what a kernel moves. Raises OpError where two loops around a load end with other blocks."""
+    """Return the traffic of a kernel. Raises OpError if two loops around a load have different early ends."""
     dims = block.parse_dims(function.attributes[block.DIMS])
     found: dict[SSAValue, ArrayMoves] = {
         argument: ArrayMoves(argument.name_hint or f"array{number}")
@@ -162,7 +162,7 @@ def _bytes(op: Operation, cursor: kernel.CursorOp, dims: Mapping[str, block.DimA
 def _until(
     loop: kernel.ForOp, op: Operation, moving: set[str], dims: Mapping[str, block.DimAttr]
 ) -> Polynomial:
-    """Return what a loop that ends early visits, as the blocks of its end go by."""
+    """Return the elements that a loop with an early end visits, as a sum over the blocks of its end."""
     (name,) = loop.dim_names
     end = loop.until_dim or ""
     return Polynomial.symbol(
@@ -178,8 +178,8 @@ def _until(
 
 
 def _fetches_whole_blocks(op: Operation, dim: str) -> bool:
-    """True if a load brings all of the last block that a loop visits: copies of 16 bytes are not cut where
-    elements along them are not needed.
+    """True if a load fetches all of the last block that a loop visits: copies of 16 bytes are not cut at
+    elements that are not needed.
     """
     if not isinstance(op, kernel.LoadOp) or op.is_async is None:
         return False
@@ -189,8 +189,8 @@ def _fetches_whole_blocks(op: Operation, dim: str) -> bool:
 
 
 def _copies(op: Operation, cursor: kernel.CursorOp) -> int:
-    """Return the number of a block's warps that bring the same for themselves, to registers: vectors over
-    columns where each has whole rows, vectors over rows where several share out the columns.
+    """Return the number of warps of a block that each load the same elements to registers: vectors over
+    columns if each warp has whole rows, vectors over rows if several warps divide the columns.
     """
     parallel = op.parent_op()
     while parallel is not None and not isinstance(parallel, kernel.ParallelOp):

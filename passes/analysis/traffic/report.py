@@ -29,7 +29,7 @@ QUANTITIES: tuple[str, ...] = tuple(field.name for field in fields(Traffic))
 """Quantities that are counted: loads, stores, bytes_loaded, bytes_stored, flops."""
 
 WIDEST_CELL = 26
-"""Columns of a cell after which an expression goes on in the next line."""
+"""Columns of a cell after which an expression continues on the next line."""
 
 LEGEND = (
     "M: extent of dim M in elements; #M: number of its blocks; "
@@ -209,7 +209,7 @@ def _dim_text(dim: block.DimAttr) -> str:
 
 
 def table_of(first: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """A table of named rows, of which the last one is the total."""
+    """A table of named rows; the last row is the total."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -239,7 +239,7 @@ def _cell(function: FunctionTraffic, expression: Polynomial) -> str:
 
 
 def folded(expression: Polynomial, number: int | None) -> str:
-    """An expression on as many lines as it needs, and its value where that is known and says more."""
+    """An expression on several lines if need be, and its value if that is known and not the same text."""
     lines = _folded(str(expression))
     if number is not None and expression.symbols():
         lines.append(f"= {number:,}")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Symbol:
-    """The extent of a dim in elements, how many blocks it is cut into, or the extent of its first block.
+    """The extent of a dim in elements, its number of blocks, or the extent of its first block.
 
-    With `until`, of a loop over the dim that ends with the blocks of another one: the sum over these blocks
-    of how much is left of the dim, each counted once, or with `rows` as often as it has elements. `whole`
-    lets the last block end where the dim does.
+    With `until` it belongs to a loop over the dim that ends early, with the blocks of the dim `until`. It is
+    the sum over these blocks of the number of elements that are visited; with `rows` each block counts as
+    often as it has elements. `whole` lets the last block end where the dim does.
     """
 
     dim: str
@@ -76,7 +76,7 @@ class Polynomial:
         return Polynomial({monomial: c for monomial, c in terms.items() if c})
 
     def evaluate(self, values: Mapping[Symbol, int]) -> int:
-        """The number that results from numbers for the symbols. Raises KeyError for a symbol without one."""
+        """The value for given values of the symbols. Raises KeyError for a symbol without one."""
         total = 0
         for monomial, coefficient in self.terms.items():
             product = coefficient

@@ -1,9 +1,9 @@
 """`array-decompose`: composite array operations become core operations.
 
-Softmax is the numerically safe one (maximum, difference, exponential, sum, quotient), layer_norm takes the
+Softmax is the numerically safe one (maximum, difference, exponential, sum, quotient); layer_norm takes the
 variance of the centred row. Statistics and exponentials of 16-bit floats are computed in f32, unless
-`accumulate` says otherwise. A row of
-`array.attention` whose scores are all -inf gives NaN when decomposed, where the operation's contract says 0.
+`accumulate` says otherwise. A row of `array.attention` whose scores are all -inf gives NaN when decomposed,
+although the operation is defined as 0 there.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Writing down the core operations that take the place of one composite."""
+"""Builders of the core operations that replace one composite."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""`array-simplify-views`: slices and concats of computed arrays go where they cost nothing.
+"""`array-simplify-views`: slices and concats of computed arrays move to places where they cost nothing.
 
-A slice goes up through what computes its operand to the function's arguments, where it is only another view
-of an array that is there. A concat goes down to the sums over its axis, where it becomes the sum of what its
-pieces give. Where that cannot be done for good, or only by computing elements of a matmul twice, they stay.
+A slice moves up, through the operations that compute its operand, to the function's arguments. There it is
+only a view of an existing array. A concat moves down to sums over its axis. There it becomes the sum of the
+results of its pieces. A slice or concat stays if it cannot move all the way, or only by computing elements of
+a matmul twice.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
-"""Cuts: which elements of each axis of an array are wanted.
+"""Cuts: the elements of each axis of an array that are needed.
 
-An axis of extent 192 may be a product of factors, 6 heads of 32 features say, and what is wanted of it the
-first 16 features of every head: the cut `(6 from 0 take 6) x (32 from 0 take 16)`. It selects 96 elements of
-the axis, in their order. `()` takes the whole axis. A cut is kept with as few factors as can say it, so equal
-cuts compare equal.
+An axis of extent 192 may be a product of factors, such as 6 heads of 32 features, of which the first 16
+features of every head are needed: the cut `(6 from 0 take 6) x (32 from 0 take 16)`. It selects 96 elements
+of the axis, in order. `()` takes the whole axis. A cut has as few factors as possible, so equal cuts compare
+equal.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def interval(extent: int, offset: int, size: int) -> Cut:
 
 
 def make_cut(factors: Sequence[Factor]) -> Cut:
-    """The cut that `factors`, outermost first, describe; neighbours are joined where one can say it."""
+    """The cut that `factors`, outermost first, describe; neighbours are joined if one factor can express
+    both.
+    """
     joined: list[Factor] = []
     for inner in reversed(factors):
         combined = _join(inner, joined[-1]) if joined else None
@@ -121,7 +123,7 @@ def _resolve(cut: Cut, extent: int) -> Cut:
 
 
 def distribute(cut: Cut, extents: Sequence[int]) -> list[Cut] | None:
-    """The cuts of axes of `extents` whose merged axis has `cut`; None where no box of them is that cut."""
+    """The cuts of axes of `extents` whose merged axis has `cut`; None if no box of them is that cut."""
     if not cut:
         return [WHOLE] * len(extents)
     left = list(cut)
@@ -137,7 +139,7 @@ def distribute(cut: Cut, extents: Sequence[int]) -> list[Cut] | None:
 
 
 def _take_inner(left: list[Factor], extent: int) -> Cut | None:
-    """Take the inner `extent` positions off the end of a list of factors."""
+    """Remove the inner `extent` positions from the end of a list of factors, and return them."""
     if extent == DYNAMIC:  # the outermost of the axes, or all that is left outside of it is lost
         if not any(factor.extent == DYNAMIC for factor in left):
             return None
@@ -197,7 +199,7 @@ def within(cut: Cut, extent: int, offset: int, size: int) -> Cut | None:
 
 
 class Empty:
-    """No element at all."""
+    """A request without elements."""
 
 
 EMPTY = Empty()
@@ -225,7 +227,7 @@ def restrict(cut: Cut, extent: int, offset: int, size: int) -> Cut | Empty | Non
 
 
 def disjoint(a: Request, b: Request) -> bool:
-    """True if two requests for one array surely have no element in common."""
+    """True if two requests for one array are known to have no element in common."""
     return any(
         _extents(x) == _extents(y)
         and any(_before(*pair) or _before(*pair[::-1]) for pair in zip(x, y, strict=True))
@@ -234,7 +236,7 @@ def disjoint(a: Request, b: Request) -> bool:
 
 
 def contains(a: Request, b: Request) -> bool:
-    """True if request `a` surely takes all that `b` takes of the same array."""
+    """True if request `a` is known to take all that `b` takes of the same array."""
     return all(
         not x or (_extents(x) == _extents(y) and all(_holds(*pair) for pair in zip(x, y, strict=True)))
         for x, y in zip(a, b, strict=True)
@@ -256,7 +258,7 @@ def _holds(a: Factor, b: Factor) -> bool:
 
 
 def can_reshape(source: Sequence[int], target: Sequence[int], groups: Sequence[AxisGroup]) -> bool:
-    """True if a reshape from `source` to `target` exists and means the alignment `groups`."""
+    """True if a reshape from `source` to `target` exists and has the alignment `groups`."""
     try:
         found = reshape_groups(source, target)
     except VerifyException:

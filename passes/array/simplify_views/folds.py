@@ -1,5 +1,5 @@
-"""Slices and concats that say nothing, or that one of them can say. Each law removes one or brings it nearer
-to its array, so they come to an end.
+"""Local laws that remove a slice or a concat, or merge two. Each application removes one or moves it closer
+to its array, so they terminate.
 """
 
 from xdsl.ir import Operation, SSAValue

@@ -1,7 +1,7 @@
-"""Laws of views: what an operation needs of its operands where only a part of its result is wanted.
+"""Laws of views: the parts of its operands that an operation needs for a part of its result.
 
-`slice(f(x)) = f(slice(x))`, one law an operation. A law returns a `Step`: the parts of the operands that are
-needed, and how the part of the result is built from them; None where it does not hold.
+`slice(f(x)) = f(slice(x))`, one law for each operation. A law returns a `Step`: the needed parts of the
+operands, and a function that builds the part of the result from them. It returns None if it does not apply.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .parts import Node, Step, Writer
 
 
 def law(value: SSAValue, request: Request) -> Step | None:
-    """Return how to make a part of `value`, which is no source."""
+    """Return the step that makes a part of `value`, which is no source."""
     match value.owner:
         case array.ElementwiseOp() as op:
             return of_elementwise(op, value, request)
@@ -64,7 +64,9 @@ def law(value: SSAValue, request: Request) -> Step | None:
 
 
 def broadcast_axes(own: Sequence[int], shape: Sequence[int], request: Request) -> Request:
-    """Return what a request for an array of `shape` means for one of shape `own` that is broadcast to it."""
+    """Return the request for an operand of shape `own` that is broadcast to `shape`, from one for the
+    result.
+    """
     skipped = len(shape) - len(own)
     return tuple(
         WHOLE if extent == 1 and shape[skipped + axis] != 1 else request[skipped + axis]
@@ -196,7 +198,7 @@ def of_slice(op: array.SliceOp, request: Request) -> Step | None:
 
 
 def pieces_of(op: array.ConcatOp) -> list[tuple[int, int]] | None:
-    """Offset and size of each piece of a concat; None where an unknown extent comes before another."""
+    """Offset and size of each piece of a concat; None if an unknown extent comes before another."""
     axis = op.axis.value.data
     pieces: list[tuple[int, int]] = []
     offset = 0
@@ -210,7 +212,7 @@ def pieces_of(op: array.ConcatOp) -> list[tuple[int, int]] | None:
 
 
 def of_concat(op: array.ConcatOp, request: Request) -> Step | None:
-    """A slice of a concat is the concat of the slices of its pieces; those of which nothing is wanted go."""
+    """A slice of a concat is the concat of slices of its pieces, without pieces that are not needed."""
     axis = op.axis.value.data
     cut = request[axis]
     needed: list[tuple[SSAValue, Cut]] = [(value, WHOLE) for value in op.inputs]

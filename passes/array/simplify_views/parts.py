@@ -1,4 +1,4 @@
-"""Parts of values: nodes, the steps that make one from others, and where new operations are written."""
+"""Parts of values: nodes, the steps that make one from others, and the insertion of new operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class Node(NamedTuple):
 
     @staticmethod
     def of(value: SSAValue, request: Request | None = None) -> Node:
-        """The part of `value` that a request takes, its extents as far as known; else all of it."""
+        """The part of `value` that a request takes, with extents as far as known; the whole value without
+        one.
+        """
         if request is None:
             return Node(value, everything(value))
         return Node(value, resolve(request, shape_of(value)))
@@ -30,10 +32,10 @@ class Node(NamedTuple):
 
 @dataclass
 class Writer:
-    """Inserts new operations right after the one of whose result they make a part.
+    """Inserts new operations directly after the operation of whose result they make a part.
 
-    There the parts that it needs of its operands are known already, and the users of its result come later.
-    What follows an argument gets the location of `origin`, the operation for which it is made.
+    At that point the parts of its operands exist already, and the users of its result come later. Operations
+    on an argument get the location of `origin`, the operation for which they are made.
     """
 
     owner: Operation | Block
@@ -64,7 +66,7 @@ class Writer:
         return op.results[0]
 
     def factored(self, value: SSAValue, shape: Shape) -> SSAValue:
-        """An array, after whose operation this is, with its axes split; once for all that are made of it."""
+        """An array with its axes split, directly after its own operation; one reshape for all its parts."""
         if len(shape) == len(shape_of(value)):
             return value
         known = self._factored.get((value, shape))
@@ -83,12 +85,12 @@ class Step:
 
 
 def is_view(op: Operation) -> bool:
-    """True if an operation only says again where the elements of its operand lie."""
+    """True if an operation only rearranges how the elements of its operand are indexed."""
     return isinstance(op, array.SliceOp | array.ReshapeOp | array.TransposeOp)
 
 
 def is_source(value: SSAValue) -> bool:
-    """True if a value is there as an array: an argument, or the result of an opaque operation."""
+    """True if a value exists as an array: an argument, or the result of an opaque operation."""
     owner = value.owner
     if isinstance(owner, Block):
         return True
@@ -98,14 +100,14 @@ def is_source(value: SSAValue) -> bool:
 
 
 def is_view_of_source(value: SSAValue) -> bool:
-    """True if a value is a source but for views."""
+    """True if a value is a source, or views of one."""
     while isinstance(value.owner, Operation) and is_view(value.owner):
         value = value.owner.operands[0]
     return is_source(value)
 
 
 def of_source(value: SSAValue, request: Request) -> Step | None:
-    """A part of an array that is there: a view of it. Cut factors are split off first and merged again."""
+    """A part of an existing array: a view of it. Factors of a cut are split off first and merged again."""
     shape = shape_of(value)
     factors = [_known_factors(cut, extent) for cut, extent in zip(request, shape, strict=True)]
     flat = [factor for axis in factors for factor in axis]

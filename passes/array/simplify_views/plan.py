@@ -1,11 +1,13 @@
-"""Which slices and concats of a function can go, and what takes their place.
+"""Plan of the slices and concats of a function that can be removed, and of what replaces them.
 
-A node is a part of a value. What a function computes is a graph of nodes: its results, whole; the whole
-operands of what is computed as before; in place of a slice the part of its operand; in place of what is split
-the parts of its operands, down to parts of arguments. At first all slices and concats are to go. Those behind
-which there is a part that no law gives, or a matmul some of whose elements would be computed twice, are taken
-out, until none is left to take out. Each round thus has fewer slices to push up, or fewer operations that may
-be split; there are one or two, mostly, and each is linear in the nodes, but for sorting them.
+A node is a part of a value. The plan describes the new function as a graph of nodes. Its results are whole
+values. An operation that stays needs its whole operands; a slice is replaced by the part of its operand; an
+operation that is split needs parts of its operands. This goes on up to parts of arguments.
+
+The plan starts with all slices and concats as candidates. A candidate is dropped if its removal needs a part
+that no law gives, or computes some elements of a matmul twice. This repeats until no candidate is dropped.
+Each round has fewer slices to push up, or fewer operations that may be split. There are mostly one or two
+rounds, and each is linear in the nodes, but for sorting them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from .splits import Split, Splits, split_step
 
 
 class Plan:
-    """The slices to push up, the operations to split, and the nodes that make up the function then."""
+    """The slices to push up, the operations to split, and the nodes of the resulting function."""
 
     def __init__(self, block: Block):
         self.block = block
@@ -46,7 +48,7 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """True if there is anything to do."""
+        """True if the plan changes anything."""
         return any(self._is_root(node) for node in self.steps)
 
     def _is_root(self, node: Node) -> bool:
@@ -106,7 +108,7 @@ class Plan:
         return sorted(self.steps, key=position)
 
     def _impossible(self) -> set[Operation]:
-        """The slices, and what is split, that have to stay as they are."""
+        """The slices and splits that have to be given up."""
         stay: set[Operation] = set()
         bad = self._recomputed()
         for node in self._sorted():
@@ -122,7 +124,9 @@ class Plan:
         return stay
 
     def _recomputed(self) -> set[Node]:
-        """Parts of matmuls that share elements with other parts: the smaller where one holds the other."""
+        """Parts of matmuls that share elements with other parts: the smaller one if one contains the
+        other.
+        """
         parts: defaultdict[Operation, list[Node]] = defaultdict(list)
         for node in self.steps:
             if isinstance(node.value.owner, array.MatmulOp):

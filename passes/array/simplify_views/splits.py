@@ -1,9 +1,9 @@
-"""Places where the pieces of a concat can part for good: sums over the concatenated axis.
+"""Operations at which the pieces of a concat can be handled separately: sums over the concatenated axis.
 
 A concat is followed through all operations that use it to those that sum over its axis, matmuls and
-reductions. These are split: the product of a concat is the sum of the products of its pieces, and a reduction
-combines the reductions of the pieces. The parts of the operands are then asked for like slices, which ends at
-the pieces themselves, and the concat is needed no more.
+reductions. These are split: the product with a concat is the sum of the products with its pieces, and a
+reduction combines the reductions of the pieces. The parts of the operands are then requested as for slices.
+These requests end at the pieces themselves, so the concat is not needed any more.
 """
 
 from __future__ import annotations
@@ -59,20 +59,21 @@ class _Place:
 
 @dataclass
 class _Destinations:
-    """Destinations of the pieces from a place: other places, and operations to split."""
+    """Uses of the pieces at a place: other places, and operations to split."""
 
     places: list[_Place] = field(default_factory=list[_Place])
     splits: list[tuple[Operation, Split]] = field(default_factory=list[tuple[Operation, Split]])
 
 
 class Refused(Exception):
-    """Something needs a concat whole."""
+    """Some operation needs a concat as a whole."""
 
 
 class Splits:
-    """The concats, among `concats`, that nothing needs if `slices` are pushed up, and what to split for that.
+    """The concats, among `concats`, that are not needed if `slices` are pushed up, and the operations to
+    split for that.
 
-    `whole` are operations that must not be split.
+    Operations of `whole` must not be split.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Splits:
         self.concats = [concat for concat, start in starts.items() if self._destinations[start] is not None]
 
     def _collect(self, starts: Sequence[_Place]) -> bool:
-        """Find what to split; False where some place turned out not to go on."""
+        """Find the operations to split; False if some place turned out to need all pieces."""
         for place in reversed(self._places):
             destinations = self._destinations[place]
             if destinations is not None and any(
@@ -136,7 +137,7 @@ def _start(concat: array.ConcatOp) -> _Place | None:
 def _destinations_of(
     place: _Place, slices: set[Operation], whole: set[Operation], block: Block
 ) -> _Destinations | None:
-    """Return where the pieces go from a place; None if something needs them together."""
+    """Return the uses of the pieces at a place; None if one needs them together."""
     destinations = _Destinations()
     for use in place.value.uses:
         op = use.operation
@@ -154,7 +155,9 @@ def _destinations_of(
 
 
 def _follow(place: _Place, use: Use) -> Split | list[_Place]:
-    """Return where a use takes the pieces, or how it is split. Raises Refused where it needs all of them."""
+    """Return the place to which a use passes the pieces, or its split. Raises Refused if it needs all of
+    them.
+    """
     axis, cuts, op = place.axis, place.cuts, use.operation
     match op:
         case array.ElementwiseOp() | array.BroadcastOp():
@@ -172,8 +175,8 @@ def _follow(place: _Place, use: Use) -> Split | list[_Place]:
             axes = op.axes.get_values()
             if axis in axes:
                 return Split(axis, cuts)
-            gone = 0 if op.keepdims is not None else sum(other < axis for other in axes)
-            return [_Place(op.result, axis - gone, cuts)]
+            removed = 0 if op.keepdims is not None else sum(other < axis for other in axes)
+            return [_Place(op.result, axis - removed, cuts)]
         case array.MatmulOp():
             return _through_matmul(op, use.index, place)
         case _:
@@ -191,13 +194,13 @@ def _through_matmul(op: array.MatmulOp, index: int, place: _Place) -> Split | li
 
 
 def _merged(a: Split, b: Split) -> Split | None:
-    """Both splits of an operation in one; None where that is not known."""
+    """Two splits of an operation as one; None if their common cuts are not known."""
     cuts = _refined(a.cuts, b.cuts) if a.axis == b.axis else None
     return None if cuts is None else Split(a.axis, cuts)
 
 
 def _refined(a: Partition, b: Partition) -> Partition | None:
-    """The partition that both `a` and `b` are made of; None where that is not known."""
+    """The coarsest partition that refines both `a` and `b`; None if it is not known."""
     if a == b:
         return a
     cuts: list[Cut] = []
@@ -269,7 +272,7 @@ def _through_concat(op: array.ConcatOp, index: int, axis: int, cuts: Partition) 
 
 
 def split_step(op: Operation, split: Split, request: Request) -> Step:
-    """Return how to make a part of the result of an operation that is split."""
+    """Return the step that makes a part of the result of a split operation."""
     if isinstance(op, array.MatmulOp):
         return _split_matmul(op, split, request)
     assert isinstance(op, array.ReduceOp)

@@ -1,4 +1,4 @@
-"""`block-select`: of all snapshots of a program the one that costs least on a machine, cut into blocks."""
+"""`block-select`: picks the snapshot of a program that costs least on a machine, and its block sizes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _report(
 
 
 def _against(declined: Candidate, best: Candidate) -> str:
-    """Return what a program takes, and does, beside a better one."""
+    """Return the cost and the work of a program, compared with a better one."""
     (flops, _, bytes), (own_flops, _, own_bytes) = declined.work, best.work
     more = [
         f"{in_units(round(one - other), unit)} more {what}"

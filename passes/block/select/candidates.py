@@ -1,8 +1,8 @@
-"""The ways to fuse a block program and to cut it into blocks, with what each costs on a machine by the model.
+"""Candidates for fusing a block program and cutting it into blocks, each with its modelled cost on a machine.
 
-For every choice of dims that are whole, among those short enough to be, the program is fused, and every
-snapshot is cut into the blocks that suit it best. What a snapshot costs is what it costs when it is stable:
-`block-stabilize` adds work to some and not to others.
+For every choice of whole dims, among those short enough, the program is fused, and every snapshot gets its
+best block sizes. The cost of a snapshot is that of its stabilised form, because `block-stabilize` adds work
+to some snapshots and not to others.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from ...analysis.cost.program import CostedProgram
 
 LONGEST_WHOLE = 256
-"""Elements of a dim that is tried as one block before fusion, which it lets go further."""
+"""Elements of the longest dim that may be one block before fusion, which then goes further."""
 
 LONGEST_ROW = 16384
-"""The same in programs without contractions, whose rows are swept where they lie."""
+"""The same for programs without contractions, whose rows are swept in place."""
 
 MOST_CHOICES = 16
 """Choices of whole dims that are tried, those with the fewest blocked dims first."""
@@ -46,11 +46,10 @@ Sizes = dict[str, "int | str"]
 
 @dataclass(order=True)
 class Candidate:
-    """A snapshot with its block sizes, and the seconds that it takes by the model.
+    """A snapshot with its block sizes, and its modelled seconds.
 
-    `snapshot` is its number among those that `block-fuse{snapshot=all budget=…}` finds where the dims `whole`
-    are one block. `function` is that snapshot, which has not been stabilised; `costed` is it with what
-    stabilises it.
+    `snapshot` is its number among those that `block-fuse{snapshot=all budget=…}` finds if the dims `whole`
+    are one block each. `function` is that snapshot before stabilisation; `costed` is the program after it.
     """
 
     seconds: float
@@ -96,11 +95,11 @@ class Candidate:
 def all_candidates(
     ctx: Context, function: FuncOp, machine: Machine, budget: int, extents: Mapping[str, int] = {}
 ) -> tuple[list[Candidate], int]:
-    """All snapshots of a block program with their best sizes, the cheapest first, and how many sizes were
-    considered.
+    """All snapshots of a block program with their best sizes, the cheapest first, and the number of sizes
+    that were considered.
 
-    `budget` is how many snapshots are looked at for each choice of whole dims; `extents` stand for those that
-    are unknown.
+    `budget` is the number of snapshots that are considered for each choice of whole dims; `extents` replace
+    unknown ones.
     """
     from ...analysis.cost.choose import choose_by_model
 
@@ -125,7 +124,7 @@ def all_candidates(
 
 
 def as_given(ctx: Context, function: FuncOp, machine: Machine, extents: Mapping[str, int] = {}) -> Candidate:
-    """A block program without fusion, at its best sizes: what fusion is compared with."""
+    """A block program without fusion, at its best sizes, to compare fusion with."""
     from ...analysis.cost.choose import choose_by_model
 
     snapshot = function.clone()
@@ -149,7 +148,7 @@ def sizes_of(dims: Mapping[str, block.DimAttr]) -> Sizes:
 
 
 def as_numbers(lengths: Mapping[str, int], sizes: Mapping[str, int | str]) -> dict[str, object]:
-    """Block sizes for the model, which knows no word for a whole dim."""
+    """Block sizes for the model, with numbers for whole dims."""
     return {name: float(lengths[name] if isinstance(size, str) else size) for name, size in sizes.items()}
 
 
@@ -173,7 +172,7 @@ def _snapshots(ctx: Context, function: FuncOp, whole: Sequence[str], budget: int
 
 
 def _choices_of_whole(function: FuncOp) -> Iterator[tuple[str, ...]]:
-    """Sets of dims that are whole in front of fusion, the largest sets first. Rows stay parallel loops."""
+    """Sets of dims to be whole before fusion, the largest sets first. Rows stay parallel loops."""
     dims = block.parse_dims(function.attributes[block.DIMS])
     rows = {op.dim_name for op in function.body.block.ops if isinstance(op, block.MapOp)}
     longest = LONGEST_WHOLE if any(isinstance(op, block.DotOp) for op in function.walk()) else LONGEST_ROW

@@ -1,4 +1,4 @@
-"""`block-shapes`: a block size for every dim, from its part in the program and a model of the device."""
+"""`block-shapes`: a block size for every dim, from its roles in the program and a model of the device."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def choose_shapes(
     wanted: Mapping[str, str],
     device: str = "cpu",
 ) -> dict[str, block.DimAttr]:
-    """The dims of a block program with their sizes. `wanted` maps names to sizes, or to `whole`.
+    """Return the dims of a block program with their sizes. `wanted` maps names to sizes, or to `whole`.
 
-    Raises OpError where a batch dim is to have a size.
+    Raises OpError if a batch dim is given a size.
     """
     roles = Roles.of(function)
     likely = largest_extents(function, dims)
@@ -120,7 +120,7 @@ def choose_shapes(
 
 
 def _of_unknown(dim: block.DimAttr, likely: block.DimAttr) -> block.DimAttr:
-    """A dim of unknown extent as it was chosen for the largest that it is meant to have."""
+    """Return a dim of unknown extent with the choice that was made for its largest extent."""
     extent, size = likely.static_extent, likely.block_size
     if dim.is_batch or dim.is_whole or dim.block_size is not None or extent is None or size is None:
         return dim
@@ -144,7 +144,7 @@ def _shaped(
 
 
 def _wanted(function: FuncOp, name: str, dim: block.DimAttr, wanted: str) -> block.DimAttr:
-    """A dim with the size that was asked for."""
+    """Return a dim with the size that was asked for."""
     if dim.is_batch:
         raise OpError(function, f"batch dim {name} takes no block size: its items have no axis over it")
     if wanted == WHOLE:

@@ -1,25 +1,28 @@
 """Block sizes for CPUs, by a simple model of caches and registers.
 
-A tile that vectors run over has a few vectors' worth of rows (`ROWS`), so that a register tile of
-a contraction is full and the planes of a chain of contractions stay in the first-level cache; a dim that is
-summed over, or runs along the columns of a result, is cut where a plane of that many columns and `ROWS` rows
-would leave the second-level cache (`COLUMNS`); a dim that is summed over after it was a column (the keys of
-an attention, the hidden units of a feed-forward network) is cut shorter (`CHAINED`), for its planes are
-written and read again. What is not much longer than that stays whole, which spares loops and lets more fuse.
-The keys of few queries (`FEW_ROWS`) make small planes, and are read as streams in long blocks
-(`LONG_CHAINED`). So is what a single row is multiplied with, summed over a long dim: nothing but memory is
-waited for, and two operands that a loop takes short blocks of in turns come more slowly than one after the
-other. That is for results of many columns (`MANY_COLUMNS`), whose blocks are enough to share between threads.
-Rows that do not come out even in blocks of `ROWS` get other ones, if workers then wait less for each other.
+Rows of results come in blocks of `ROWS`: a few vectors, so that the register tile of a contraction is full
+and the planes of a chain of contractions stay in the first-level cache. Rows that do not divide evenly into
+such blocks get another size, if workers then wait less for each other.
 
-Under a causal mask the loop over the keys ends with the block of rows, so that what is computed in vain lies
-in a triangle above the diagonal: fewer rows (`CAUSAL_ROWS`) make it smaller, and the keys are never whole.
-That is for attention alone: where other contractions have the same rows, they would read their right operands
-more often.
+A dim that is summed over, or that is a column of a result, is cut into blocks of `COLUMNS`: a plane of that
+many columns and `ROWS` rows still fits the second-level cache. A dim that is first a column and then summed
+over (the keys of an attention, the hidden units of a feed-forward network) gets shorter blocks (`CHAINED`),
+because its planes are written and read again. A dim that is not much longer than its block stays whole: fewer
+loops, and more fusion.
 
-A program without contractions waits for memory, not for arithmetic: its rows stay whole as long as the
-second-level cache has room for them (`LONGEST_ROW`), and a tile has as many of them as the first-level cache
-holds beside their results (`ROW_ELEMENTS`), so that each element is fetched once and used from there.
+The keys of few queries (`FEW_ROWS`) make small planes; they are read as streams in long blocks
+(`LONG_CHAINED`). So is a matrix that a single row is multiplied with, along a long dim. Such a product is
+limited by memory, and reading two operands in turns, in short blocks, is slower than reading one after the
+other. This holds for results of many columns (`MANY_COLUMNS`), because only their blocks are enough to divide
+among threads.
+
+Under a causal mask the loop over the keys ends with the block of rows. The wasted work lies in a triangle
+above the diagonal: fewer rows (`CAUSAL_ROWS`) make it smaller, and the keys are never whole. This applies to
+attention alone. Other contractions with the same rows would read their right operands more often.
+
+A program without contractions is limited by memory, not by arithmetic. Its rows stay whole while they fit the
+second-level cache (`LONGEST_ROW`). A tile has as many rows as the first-level cache holds together with their
+results (`ROW_ELEMENTS`), so that each element is fetched from memory once.
 """
 
 from __future__ import annotations
@@ -38,13 +41,13 @@ LONG_CHAINED = 2048
 ROW_ELEMENTS = 4096
 LONGEST_ROW = 16384
 VECTOR = 16
-"""Rows that are computed together, whether they exist or not."""
+"""Rows that are computed together, even if fewer exist."""
 TEAMS = (2, 4)
-"""Numbers of workers that blocks of rows should be fair to; with many blocks, all are."""
+"""Numbers of workers for which blocks of rows are balanced. With many blocks, any size is balanced."""
 
 
 def cpu_shape(name: str, dims: Mapping[str, block.DimAttr], roles: Roles) -> block.DimAttr:
-    """Return a dim with a block size, by its part in results and contractions."""
+    """Return a dim with a block size, chosen by its roles in results and contractions."""
     dim = dims[name]
     extent, longest = dim.static_extent, COLUMNS
     if name in roles.causal_rows:
@@ -72,7 +75,7 @@ def cpu_shape(name: str, dims: Mapping[str, block.DimAttr], roles: Roles) -> blo
 
 
 def _row_length(dims: Mapping[str, block.DimAttr], roles: Roles) -> int:
-    """The elements of a row that a tile of a program without contractions has; `COLUMNS` where unknown."""
+    """The number of elements of a row in a tile of a program without contractions; `COLUMNS` if unknown."""
     lengths = [1]
     for name, dim in dims.items():
         if name not in roles.rows and not dim.is_batch:
@@ -82,28 +85,32 @@ def _row_length(dims: Mapping[str, block.DimAttr], roles: Roles) -> int:
 
 
 def _power_below(number: int) -> int:
-    """The largest power of two that is not above a number; 0 for 0."""
+    """The largest power of two that is at most a number; 0 for 0."""
     return 1 << number.bit_length() >> 1
 
 
 def even_columns(extent: int) -> int:
-    """The block size for so many columns: about `COLUMNS`, but with no short block at the end."""
+    """Return the block size for a number of columns: about `COLUMNS`, but without a short last block."""
     parts, rest = divmod(extent, COLUMNS)
     if not 0 < rest < COLUMNS // 4 or parts == 0:
         return COLUMNS
+    # A short rest is spread over the other blocks, which grow by an eighth at most; else it gets one more.
     if extent > parts * COLUMNS * 9 // 8:
         parts += 1
     return -(-extent // (8 * parts)) * 8
 
 
 def even_rows(extent: int) -> int:
-    """The block size for so many rows: `ROWS`, or what leaves workers idle for less of the time by 5 %.
+    """Return the block size for a number of rows: `ROWS`, or a size with which workers idle at least 5 %
+    less.
 
-    Workers take block after block: the last, shorter ones are taken by the worker that is ready first.
+    Each worker takes the next block when it is free. The last blocks may be shorter.
     """
 
     def idle(size: int) -> float:
-        """Return how much longer the slowest worker takes than with equal shares, averaged over the teams."""
+        """Return the part by which the slowest worker takes longer than an equal share, averaged over
+        `TEAMS`.
+        """
         vectors = [-(-min(size, extent - start) // VECTOR) for start in range(0, extent, size)]
         total = 0.0
         for team in TEAMS:
@@ -113,6 +120,7 @@ def even_rows(extent: int) -> int:
             total += max(busy) * team / sum(vectors) - 1
         return total / len(TEAMS)
 
+    # With eight or more blocks for each worker the last ones make little difference.
     if extent > ROWS * 8 * max(TEAMS):
         return ROWS
     best = min((48, 64, 80, 96), key=idle)

@@ -1,4 +1,4 @@
-"""The parts that the dims of a block program have in its results and its contractions."""
+"""Roles of the dims of a block program in its results and its contractions."""
 
 from __future__ import annotations
 
@@ -15,47 +15,49 @@ from ...analysis.causal_masks import masked_later
 from ...analysis.ranges import largest_extents
 
 FEW_ROWS = 8
-"""Rows up to which vectors along the rows would be mostly empty."""
+"""Number of rows up to which vectors along the rows would be mostly empty."""
 MANY_COLUMNS = 4096
-"""Columns whose blocks are enough to share between threads."""
+"""Number of columns whose blocks are enough to divide among threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
-    """Dims of a program by their part in its results and contractions; one dim may have several."""
+    """Dims of a program by their roles in its results and contractions; one dim may have several."""
 
     rows: frozenset[str]
-    """Rows of what the program gives."""
+    """Rows of the program's results."""
     given: frozenset[str]
-    """Columns of what the program gives."""
+    """Columns of the program's results."""
     columns: frozenset[str]
-    """Columns of contractions' results that nothing is summed over."""
+    """Columns of contractions' results that no contraction sums over."""
     chained: frozenset[str]
     """Columns of one contraction's result that another contraction sums over."""
     few: frozenset[str]
-    """The chained columns that are keys of few queries: reduced, too, in contractions of few rows only."""
+    """The chained columns that are keys of few queries: rows are reduced along them, and all their
+    contractions have few rows.
+    """
     streamed: frozenset[str]
-    """Dims that single rows are summed over, for results of many columns."""
+    """Dims along which a single row is contracted, for results of many columns."""
     causal_rows: frozenset[str]
-    """Rows of contractions all of which a causal mask cuts short."""
+    """Rows that a causal mask bounds, if it does so in all their contractions."""
     causal_columns: frozenset[str]
     """Chained columns that are masked from some index of those rows on."""
     reduced: frozenset[str]
-    """Dims that rows are reduced along, or masked along."""
+    """Dims along which rows are reduced or masked."""
     sums: Mapping[str, int]
-    """Number of contractions that have each of `columns`."""
+    """Number of contractions for each of `columns`."""
     scores: Mapping[str, int]
-    """Chained columns that rows of results are reduced along, but that results do not have: the keys of an
-    attention. The number of contractions that have each of them beside those rows.
+    """The keys of an attention, with the number of contractions that have each as a column: chained columns
+    along which rows of results are reduced, and which are no columns of results themselves.
     """
     sweeps_rows: bool
-    """True if the program contracts nothing, and reduces nothing but rows."""
+    """True if the program contracts nothing, and its only reductions are along rows."""
     wide: bool
-    """True if the program contracts blocks of 32-bit elements or longer ones."""
+    """True if the program contracts blocks with elements of 32 bits or more."""
 
     @staticmethod
     def of(function: FuncOp) -> Roles:
-        """Return the roles of the dims of a block program, at the largest extents it is meant to have."""
+        """Return the roles of the dims of a block program, at the largest extents in its ranges."""
         found = _Occurrences(largest_extents(function, block.parse_dims(function.attributes[block.DIMS])))
         for op in function.walk():
             found.add(op)
@@ -71,7 +73,7 @@ class _Occurrences:
     given: set[str] = field(default_factory=set[str])
     reduced: set[str] = field(default_factory=set[str])
     masked: dict[str, str] = field(default_factory=dict[str, str])
-    """Columns that a mask cuts, each with the rows that say from where on."""
+    """Columns that a mask cuts, each with the rows whose index bounds it."""
     columns: Counter[str] = field(default_factory=Counter[str])
     """Columns of contractions' results, with the number of contractions."""
     summed: set[str] = field(default_factory=set[str])
@@ -80,13 +82,13 @@ class _Occurrences:
     results: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     """The dims of each contraction's result."""
     many_rows: set[str] = field(default_factory=set[str])
-    """Dims of contractions of more than few rows."""
+    """Dims of contractions with more than `FEW_ROWS` rows."""
     unstreamed: set[str] = field(default_factory=set[str])
-    """Dims of contractions of more than one row, or with no more than some columns."""
+    """Dims of contractions with more than one row, or with fewer than `MANY_COLUMNS` columns."""
     wide: bool = False
 
     def add(self, op: Operation) -> None:
-        """Take in the dims of one operation."""
+        """Record the dims of one operation."""
         match op:
             case block.AssembleOp():
                 item = op.list.type.item if isinstance(op.list.type, block.ListType) else op.list.type
@@ -116,7 +118,7 @@ class _Occurrences:
             self.unstreamed |= dims
 
     def roles(self) -> Roles:
-        """Return what the operations together make of the dims."""
+        """Return the roles that follow from all recorded operations."""
         chained = self.columns.keys() & self.summed - self.rows
         columns = self.columns.keys() - chained - self.rows
         reduced = {*self.reduced, *self.masked}

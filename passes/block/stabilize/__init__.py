@@ -52,7 +52,7 @@ class BlockStabilizePass(ModulePass):
 
 
 def stabilize(function: FuncOp) -> None:
-    """Stabilise a block program that has exponentials to be carried as pairs, or shifts by maxima."""
+    """Stabilise a block program that has exponentials to carry as pairs, or shifts by maxima."""
     Translator(function).run()
     patterns = [pattern for pattern, _ in cleanup_patterns()]
     PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(

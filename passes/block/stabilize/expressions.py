@@ -1,4 +1,4 @@
-"""Items that a map computes from the blocks of its lists at the same place, and nothing else of the map."""
+"""Expressions: items that a map computes only from blocks of its lists in the same iteration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ELEMENT_BY_ELEMENT = (
 
 @dataclass(frozen=True)
 class Expression:
-    """An item in the body of a map over its columns, as what is loaded there and done to it."""
+    """An item in the body of a map over its columns, as loads and operators on them."""
 
     item: SSAValue
     map: block.MapOp
@@ -41,8 +41,8 @@ class Expression:
     """Values from outside the map."""
 
     def scope(self) -> Block | None:
-        """The outermost block that knows the lists and all other values; None if the rows of a block are not
-        the same in all of it.
+        """The outermost block in which the lists and all other values are defined; None if the rows of a
+        block differ within it.
         """
         blocks = [_home(value) for value in (*self.lists, *self.others)]
         scope = max(blocks, key=lambda home: sum(1 for _ in _maps_around(home)))
@@ -55,7 +55,7 @@ class Expression:
 
     def occurrences(self, part: SSAValue, scope: Block) -> tuple[SSAValue, ...]:
         """Every item of a block, and of the maps in it, that equals a part of the expression, or all of it:
-        the same operators on the same values, or a load of what is stored of them.
+        the same operators on the same values, or a load of such an item after it was stored.
         """
         keys = Keys(Interner())
         stored: dict[SSAValue, int] = {}
@@ -81,14 +81,14 @@ class Expression:
         return tuple(value for value, key in keys.values.items() if key == wanted)
 
     def _list_of(self, load: block.LoadOp) -> SSAValue:
-        """The list whose element a map over the same dim loads; for other loads, the place itself."""
+        """The list whose element a map over the same dim loads; for other loads, their operand itself."""
         source = load.source
         if isinstance(source, BlockArgument) and isinstance(map_ := source.block.parent_op(), block.MapOp):
             return map_.inputs[source.index] if map_.dim_name == self.map.dim_name else source
         return source
 
     def of_first_blocks(self, write: Writer) -> SSAValue:
-        """The item that the map computes in its first iteration, outside of it."""
+        """Write the value that the item has in the first iteration of the map, outside of it."""
         arguments = self.map.body.block.args
         values: dict[SSAValue, SSAValue] = {}
         for op in self.ops:
@@ -100,7 +100,7 @@ class Expression:
         return values[self.item]
 
     def anchor(self, scope: Block) -> Operation:
-        """The operation of a block before which all lists and other values are known."""
+        """The operation of a block before which all lists and other values are defined."""
         makers = [value.owner for value in (*self.lists, *self.others)]
         own = [maker for maker in makers if isinstance(maker, Operation) and maker.parent is scope]
         last = own[0] if own else None
@@ -133,7 +133,7 @@ class _Finder:
         self.others: dict[SSAValue, None] = {}
 
     def visit(self, value: SSAValue) -> bool:
-        """Take in a value, after what it is made of; says whether that is possible."""
+        """Add a value to the expression, after its operands; False if that is not possible."""
         op = value.owner
         if not self.map.is_ancestor(op):
             self.others[value] = None
@@ -149,7 +149,7 @@ class _Finder:
 
 
 def _is_pointwise(op: Operation) -> bool:
-    """True if the operator would give the same result in any place, and has no exponent to carry."""
+    """True if an operator gives the same result in any place, and has no exponent to carry."""
     if isinstance(op, block.ElementwiseOp):
         given = {dim for value in op.inputs for dim in dims_of(value)}
         if not given.issuperset(dims_of(op.result)):

@@ -1,4 +1,6 @@
-"""Numbers that are the extent of a dim, asked of an array: `array.extent`, cut into no blocks, and loaded."""
+"""Recogniser of numbers that are the extent of a dim: `array.extent` of an array, cut into no blocks, and
+loaded.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from .needs import binary
 
 
 def power_of_extent(value: SSAValue) -> tuple[str, int] | None:
-    """The dim and the exponent, of a number that is a power of the extent of a dim.
+    """The dim and the exponent, if a number is a power of the extent of a dim; else None.
 
-    The extent is one that an array was asked for along an axis which is cut into blocks of that dim alone, so
-    that no program runs where the two differ. In a type of fewer bits than f32 it is another number.
+    The extent is asked of an array along an axis that is cut into blocks of that dim alone, so the two are
+    equal in every run. In a type of fewer bits than f32 the number is rounded, and does not count.
     """
     source = through_cast(value)
     if not (_is_exact(value.type) and _is_exact(source.type)):
@@ -33,7 +35,7 @@ def power_of_extent(value: SSAValue) -> tuple[str, int] | None:
 
 
 def factors(value: SSAValue) -> tuple[tuple[SSAValue, int], ...]:
-    """The vectors and numbers that a vector or number is the product of, with their exponents."""
+    """The vectors and numbers whose product a vector or number is, with their exponents."""
     op = value.owner
     if isinstance(value.type, block.BlockType):
         return ()
@@ -59,7 +61,7 @@ def _is_exact(type: Attribute) -> bool:
 
 
 def _dim_of_extent(asked: array.ExtentOp) -> str | None:
-    """The dim into whose blocks the axis that is asked for its extent is cut, if it is one alone."""
+    """The dim into whose blocks the axis of an `array.extent` is cut, if it is one alone."""
     for use in asked.input.uses:
         if isinstance(use.operation, block.PartitionOp):
             axis = use.operation.axes.data[asked.axis.value.data]

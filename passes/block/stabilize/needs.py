@@ -1,4 +1,4 @@
-"""Which exponentials are carried as pairs, which are bounded already, and which lists hold plain numbers."""
+"""Questions of stabilisation: which exponentials become pairs, which are bounded, which lists stay plain."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def binary(op: Operation) -> tuple[Operation, int, int] | None:
 
 
 def own_maximum(op: Operation) -> SSAValue | None:
-    """The maximum that an operator subtracts from an item, if it is one over the item's own elements."""
+    """The maximum that an operator subtracts from an item, if it is the maximum of the item's own
+    elements.
+    """
     match op:
         case block.RowShiftOp() | block.ColShiftOp():
             form = op.vector.owner
@@ -71,16 +73,17 @@ def _is_maximum_of(top: SSAValue, item: SSAValue) -> bool:
 
 
 def _same(a: SSAValue, b: SSAValue) -> bool:
-    """True if two items are one, or parts of one array at the same indices."""
+    """True if two items are the same, or parts of one array at the same indices."""
     a, b = through_cast(a), through_cast(b)
     source = loaded_from(a)
     return a is b or (source is not None and source == loaded_from(b))
 
 
 def loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
-    """The array (with the dims of its axes) or the list, of which a load takes this iteration's element.
+    """Return the array (with the dims of its axes) or the list from which a load takes the current element.
 
-    Behind an array that is nothing but another one in another float type, the other one.
+    For an array that only converts another one to another float type, return the other one. None for an item
+    that is not loaded.
     """
     if not isinstance(item.owner, block.LoadOp):
         return None
@@ -99,7 +102,7 @@ def loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
 
 
 def _array_of(place: SSAValue) -> tuple[SSAValue, Attribute] | None:
-    """The array that a list is cut from, or that is put together from it."""
+    """The array that a list is a partition of, or that is assembled from it, with the dims of its axes."""
     if isinstance(place.owner, block.PartitionOp):
         return place.owner.tensor, place.owner.axes
     assembled = (use.operation for use in place.uses if isinstance(use.operation, block.AssembleOp))
@@ -107,7 +110,9 @@ def _array_of(place: SSAValue) -> tuple[SSAValue, Attribute] | None:
 
 
 def _copied_from(place: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
-    """Return where the elements of a list were loaded from, if nothing but their type was changed since."""
+    """Return the place from which the elements of a list were loaded, if only their type has changed
+    since.
+    """
     while isinstance(place.owner, block.MapOp):
         map_ = place.owner
         index = list(map_.results).index(place)  # pyright: ignore[reportArgumentType]
@@ -120,7 +125,7 @@ def _copied_from(place: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
 
 
 def is_bounded(value: SSAValue) -> bool:
-    """True if an item is known to be at most 0: what is shifted by its own maximum, masked or not."""
+    """True if an item is known to be at most 0: it is shifted by its own maximum, and perhaps masked."""
     owner = through_cast(value).owner
     if isinstance(owner, block.ElementwiseOp):
         mask = mask_of(owner)
@@ -154,7 +159,7 @@ def _carries(user: Operation, value: SSAValue) -> bool:
 def wants_pair(op: block.ElementwiseOp) -> bool:
     """True if an exponential is to be carried as a pair: some operation sums, contracts or scales it.
 
-    An exponential inside a sigmoid, say, feeds an addition of a constant and saturates as it should.
+    An exponential inside a sigmoid, for instance, is added to a constant, and may saturate.
     """
     value = op.result
     for use in value.uses:
@@ -176,12 +181,12 @@ def has_work(function: FuncOp) -> bool:
 
 
 def has_own_maxima(function: FuncOp) -> bool:
-    """True if something is shifted by its own maximum, which is to be guarded against rows of -inf."""
+    """True if some item is shifted by its own maximum, which needs a guard against rows of -inf."""
     return any(own_maximum(op) is not None for op in function.walk())
 
 
 def is_summed(value: SSAValue) -> bool:
-    """True if a vector is data, whose elements are summed, rather than a statistic of rows."""
+    """True if the elements of a vector are summed, so that it is data and no statistic of rows."""
     return any(
         isinstance(use.operation, block.RowSumOp)
         or (isinstance(use.operation, block.LinearOp | block.MulOp) and is_summed(use.operation.results[0]))
@@ -190,7 +195,7 @@ def is_summed(value: SSAValue) -> bool:
 
 
 def escapes(value: SSAValue) -> bool:
-    """True if an item in global memory, or a list of such, ends up in an array or anywhere but in maps."""
+    """True if an item in global memory, or a list of such, is used by anything but maps."""
     for use in value.uses:
         user = use.operation
         match user:

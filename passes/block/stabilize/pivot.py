@@ -1,13 +1,13 @@
-"""Pivots: a row statistic that is taken relative to the mean of the row's first block.
+"""Pivots: row statistics that are computed relative to the mean of the row's first block.
 
-The sums of x and of x² cancel where the mean of a row is large against its deviation. Where a program would
-not change if a vector were added to all columns of x, x is shifted by minus the mean of its first block: one
-more load a row, and the statistics become those of numbers of the size of the deviation. Where x is computed
-beside its sums, as after a residual, its first block is computed once more: a load for each list.
+The sums of x and of x² cancel if the mean of a row is large compared with its deviation. If a program does
+not change when a vector is added to all columns of x, x is shifted by minus the mean of its first block. This
+costs one more load for each row, and the sums are then of numbers of the size of the deviation. If x is
+computed beside its sums, as after a residual, its first block is computed once more: a load for each list.
 
-Shifting costs accuracy where it is not needed (in 16-bit inputs, centred rows), so that it is gated: only
-where the mean is more than 4 times the mean absolute deviation of the first block. That is never more than
-the deviation, so that a row whose mean² is above 16 times its variance is shifted; and it needs no squares,
+A shift costs accuracy if it is not needed (16-bit inputs, centred rows). So it is done only if the mean is
+more than 4 times the mean absolute deviation of the first block. That deviation is never more than the
+standard deviation, so every row whose mean² is above 16 times its variance is shifted. It needs no squares,
 which would overflow at 1e20 and vanish at 1e-30.
 """
 
@@ -30,24 +30,24 @@ GATE = 4.0
 """Ratio of the mean to the mean absolute deviation from which on a pivot pays."""
 
 LARGE = 1e16
-"""A mean whose square is on its way to overflow; it pays to take it out in any case."""
+"""A mean whose square comes close to overflow; such a mean is always subtracted."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An item whose rows are summed, and summed squared, by a map over its columns."""
+    """An item of which a map over its columns sums rows and squares of rows."""
 
     scope: Block
     expression: Expression
     """The items that are loaded from lists for it, and what is done to them: a cast, a sum, or nothing."""
     places: tuple[tuple[SSAValue, ...], ...]
-    """Values at which it could be shifted, each time in all maps of the scope: first the item itself, then
-    what it is but for added vectors.
+    """Values at which it could be shifted, each time in all maps of the scope: the item itself first, then
+    the value to which vectors are added to give it.
     """
 
 
 def candidates(function: FuncOp) -> Iterator[Candidate]:
-    """The items that feed a sum and a sum of squares of their rows, each once."""
+    """Return the items that feed a sum and a sum of squares of their rows, each once."""
     seen: set[SSAValue] = set()
     for op in function.walk():
         if not isinstance(op, block.RowSumOp) or not isinstance(op.operand.owner, block.MulOp):
@@ -66,7 +66,9 @@ def candidates(function: FuncOp) -> Iterator[Candidate]:
 
 
 def _places(item: SSAValue) -> Iterator[SSAValue]:
-    """An item, and what vectors are added to for it: fusion may subtract the mean before a bias is added."""
+    """Return an item, and the value before vectors are added: fusion may subtract the mean before a bias is
+    added.
+    """
     yield item
     while isinstance(item.owner, block.ColShiftOp | block.RowShiftOp):
         item = item.owner.block
@@ -74,7 +76,7 @@ def _places(item: SSAValue) -> Iterator[SSAValue]:
 
 
 def insert_pivots(function: FuncOp) -> int:
-    """Give a pivot to each item whose program does not change under a row shift; says how many."""
+    """Give a pivot to each item whose program does not change under a row shift; return their number."""
     count = 0
     done: set[SSAValue] = set()
     # One pivot changes the expressions of others, which are looked up again.
@@ -93,7 +95,7 @@ def _next(function: FuncOp, done: set[SSAValue]) -> Candidate | None:
 
 
 def _insert(candidate: Candidate, items: tuple[SSAValue, ...]) -> list[SSAValue]:
-    """Shift a candidate's items by its pivot wherever they are not stored; returns the shifted ones."""
+    """Shift a candidate's items by its pivot wherever they are not stored; return the shifted ones."""
     body = Block()
     like = candidate.expression.item.owner
     assert isinstance(like, Operation)
@@ -106,9 +108,9 @@ def _insert(candidate: Candidate, items: tuple[SSAValue, ...]) -> list[SSAValue]
 
 
 def _shift(expression: Expression, write: Writer) -> SSAValue:
-    """Minus the mean of the rows of the first item, or 0 where that is small.
+    """Return minus the mean of the rows of the first item, or 0 if that is small.
 
-    The mean of what is left after a first mean corrects its rounding: a constant row is shifted to zeros.
+    The mean of the remainder after a first mean corrects its rounding: a constant row becomes exactly zero.
     """
     element_type = block.element_type_of(expression.item.type)
 

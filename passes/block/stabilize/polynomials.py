@@ -1,9 +1,9 @@
-"""Row statistics as polynomials, and blocks as combinations of basic blocks with such polynomials for
+"""Row statistics as polynomials, and blocks as combinations of basic blocks with such polynomials as
 coefficients.
 
-The normal form in which a program is compared with itself after a row shift: if the shift is in none of the
-program's results, the program does not change under it. Coefficients are exact rationals, so that this is a
-proof and no estimate.
+This is the normal form in which a program is compared with itself after a row shift. If the shift occurs in
+none of the program's results, the program does not change under it. Coefficients are exact rationals, so this
+is a proof and no estimate.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 Atom = Hashable
-"""A vector (or number) about which nothing more is known than its identity."""
+"""A vector (or number) of which only the identity is known."""
 
 Monomial = tuple[tuple[Atom, int], ...]
 """Atoms with their powers, in a fixed order."""
@@ -67,7 +67,7 @@ class Polynomial:
 
 
 LIMIT = 200
-"""Terms beyond which a value counts as too complex to be worth it."""
+"""Number of terms from which on a value counts as too complex."""
 
 
 def _checked(terms: dict[Monomial, Fraction]) -> Polynomial:
@@ -86,7 +86,7 @@ def times(left: Monomial, right: Monomial) -> Monomial:
 
 
 Basis = Hashable
-"""A block about which nothing more is known; `ONES`, or `("columns", v)` for 1·vᵀ."""
+"""A block of which only the identity is known; `ONES`, or `("columns", v)` for 1·vᵀ."""
 
 ONES: Basis = ("ones",)
 

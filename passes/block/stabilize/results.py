@@ -14,10 +14,10 @@ from .values import Exponents, Pair, Value, Writer, dims_of
 
 @dataclass(frozen=True)
 class _Taken:
-    """An old result and the number of the new one.
+    """An old result of a map, and the number of the new one.
 
-    `exponent` is the number of the result that is its exponent, `outside` holds exponents from outside the
-    map; None for a plain result.
+    `exponent` is the number of the result that is its exponent; `outside` has exponents from outside the map,
+    or is None for a plain result.
     """
 
     old: SSAValue
@@ -45,7 +45,7 @@ class Results:
         return len(self.yielded) - 1
 
     def take(self, value: Value, kind: Kind, old: SSAValue) -> None:
-        """Yield a value of the body in place of what the old map yielded for its result `old`."""
+        """Yield a value of the new body in place of the one that the old map yielded for its result `old`."""
         if not isinstance(value, Pair) or kind in (Kind.Max, Kind.Min):
             plain = self.made_plain(value, self.write)
             index = self._maximum(plain) if kind is Kind.Max else self._yield(plain, kind)
@@ -60,7 +60,9 @@ class Results:
         self._taken.append(_Taken(old, index, exponent, outside))
 
     def _maximum(self, value: SSAValue) -> int:
-        """The number of the maximum of a value; one that is an exponent cancels with the program's own."""
+        """The number of the result that is a value's maximum: that of an equal exponent, if there is one, so
+        that they cancel.
+        """
         for index, (own, kind) in enumerate(zip(self.yielded, self.kinds, strict=True)):
             if own is value and kind is Kind.Max:
                 return index
@@ -82,7 +84,7 @@ class Results:
         return self._exponents[key]
 
     def given(self, new: block.MapOp) -> dict[SSAValue, Value]:
-        """The values of the old results, from those of the new map."""
+        """The values of the old results, computed from those of the new map."""
         found: dict[SSAValue, Value] = {}
         for taken in self._taken:
             result = new.results_[taken.index]

@@ -1,4 +1,4 @@
-"""Shift invariance: results that stay the same when a vector is added to every column of some blocks."""
+"""Shift invariance: results that do not change when a vector is added to every column of some blocks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .extents import factors, power_of_extent
 from .polynomials import ONES, Atom, Basis, Combination, Monomial, Polynomial, TooComplex, times
 
 SHIFT: Atom = ("shift",)
-"""The vector that is added; it is the same in every iteration of the maps over the list."""
+"""The vector that is added, the same in every iteration of the maps over the list."""
 
 Value = Polynomial | Combination
 
 
 class ShiftTest:
-    """Evaluates the body of a map (or function) with some blocks shifted; looks for the shift where it would
-    show.
+    """Evaluates the body of a map (or function) with some blocks shifted, and checks whether the shift
+    reaches a result.
 
-    Atoms are vectors over the rows of a block; one over its columns is wrapped as `("column", atom)`. So an
-    outer product is the block of ones with a coefficient of both kinds.
+    Atoms are vectors over the rows of a block; one over its columns is wrapped as `("column", atom)`. An
+    outer product is thus the block of ones with a coefficient of both kinds.
     """
 
     def __init__(self, scope: Block, shifted: Collection[SSAValue]):
@@ -61,7 +61,7 @@ class ShiftTest:
         return known
 
     def _extent(self, value: SSAValue, exponent: int = 1) -> Polynomial | None:
-        """A power of what is itself a power of an extent."""
+        """A power of a number that is a power of an extent."""
         known = power_of_extent(value)
         operation = self.scope.parent_op()
         if known is None or operation is None:
@@ -137,7 +137,7 @@ class ShiftTest:
                 return self._opaque(op)
 
     def _shifted(self, op: Operation) -> Combination:
-        """A block of which nothing is known but that the shift is added to it."""
+        """Return an unknown block plus the shift."""
         item = cast(Combination, self._opaque(op))
         return item + Combination.of(ONES, Polynomial.atom(SHIFT))
 
@@ -152,7 +152,9 @@ class ShiftTest:
         return total
 
     def _dot(self, op: block.DotOp) -> Combination:
-        """Term by term: what belongs to the columns of both sides is summed, the rest leaves the sum."""
+        """Contract term by term: factors of the columns of both sides stay in the sum, the others leave
+        it.
+        """
         assert isinstance(op.lhs.type, block.BlockType)
         dim = op.lhs.type.cols.data
         total = Combination({})
@@ -201,7 +203,9 @@ class ShiftTest:
         return total
 
     def _opaque(self, op: Operation) -> Value:
-        """An operator of which nothing is known but that it does not see the shift; a store never does."""
+        """Return an unknown result of an operator whose operands are free of the shift; a store never depends
+        on it.
+        """
         for operand in op.operands:
             if not isinstance(op, block.StoreOp) or operand not in self.shifted:
                 self._plain_key(operand)
@@ -245,7 +249,9 @@ class ShiftTest:
         return summed
 
     def _parted(self, monomial: Monomial, op: block.MapOp) -> tuple[Monomial, Monomial]:
-        """Return what is the same in every iteration of a map, the shift among it, and what changes."""
+        """Split a value into the part that is the same in every iteration of a map, with the shift, and the
+        part that changes.
+        """
         changing = [self._changes(atom, op) for atom, _ in monomial]
         outside = tuple(pair for pair, inside in zip(monomial, changing, strict=True) if not inside)
         inside = tuple(pair for pair, inside in zip(monomial, changing, strict=True) if inside)
@@ -265,7 +271,7 @@ class ShiftTest:
         return any(self._changes(part, op) for part in parts)
 
     def _sum_of(self, inside: Monomial, op: block.MapOp) -> Polynomial:
-        """The sum over all iterations of what changes in them."""
+        """Return the sum over all iterations of a part that changes."""
         dim = op.dim_name
         if inside == ((("width", dim), 1),):
             known = (block.declared_dims(op) or {})[dim].static_extent
@@ -274,7 +280,7 @@ class ShiftTest:
 
 
 _NAMED = ("value", "load", "inverse", "opaque", "result")
-"""Tags of atoms that stand for the operation or value that they are named after."""
+"""Tags of atoms that stand for the operation or value in their name."""
 
 
 def _is_inside(maker: SSAValue | Operation, scope: Operation) -> bool:
@@ -355,10 +361,10 @@ def _coefficient(coefficient: CoefficientAttr) -> Polynomial:
 
 
 def is_shift_invariant(scope: Block, shifted: Collection[SSAValue]) -> bool:
-    """True if a vector could be added to every column of some blocks without changing what a body stores or
-    yields; the same vector to all of them, in all iterations of the maps of the body that make them. Where
-    one of them is stored, it is stored without the vector.
+    """True if a vector could be added to every column of some blocks without a change of any stored or
+    yielded value: the same vector for all blocks, in all iterations of the maps of the body that make them.
+    If one of the blocks is stored, it is stored without the vector.
 
-    A yes is a proof by exact algebra; a no may just mean that the program is beyond it.
+    True is a proof by exact algebra. False may only mean that the program is too complex.
     """
     return ShiftTest(scope, shifted).passes()

@@ -1,4 +1,4 @@
-"""Writes a block program again, with exponentials carried as pairs of significand and exponent."""
+"""Translation of a block program into one that carries exponentials as pairs of significand and exponent."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Translator:
         return self.made_plain(self.known[value], write)
 
     def made_plain(self, value: Value, write: Writer) -> SSAValue:
-        """A plain value for any other."""
+        """Return a plain value for a value of any kind."""
         match value:
             case Pair():
                 key = value, write.body
@@ -107,7 +107,7 @@ class Translator:
         return copy.results[0] if copy.results else None
 
     def _guarded(self, op: Operation, top: SSAValue, write: Writer) -> SSAValue:
-        """A shift by an item's own maximum, which may be -inf."""
+        """Return a shift by an item's own maximum, which may be -inf."""
         pivot = write.finite(self._plain(top, write))
         if isinstance(op, block.BlockVectorOp):
             return write(type(op)(self._plain(op.block, write), write.negated(pivot)))
@@ -142,7 +142,7 @@ class Translator:
 
     @staticmethod
     def _shifted_down(item: SSAValue, pivot: SSAValue, write: Writer) -> SSAValue:
-        """An item minus a number for each of its rows."""
+        """Return an item minus one number for each of its rows."""
         if isinstance(item.type, block.BlockType):
             return write(block.RowShiftOp(item, write.negated(pivot)), "shifted")
         return write.elementwise(
@@ -151,14 +151,16 @@ class Translator:
 
     @staticmethod
     def _row_max(item: SSAValue, write: Writer) -> SSAValue:
-        """The maximum of an item's rows; the one that is there already, so that it can cancel."""
+        """Return the maximum of an item's rows: the existing one if there is one, so that it can cancel."""
         for use in item.uses:
             if isinstance(use.operation, block.RowMaxOp) and use.operation.parent is write.body:
                 return use.operation.result
         return write(block.RowMaxOp(item), "top")
 
     def _statistic(self, value: Value, write: Writer) -> Exponents:
-        """A vector as exponents: its terms, where it is a sum of them with whole coefficients."""
+        """Return a vector as exponents: the terms of a sum with integer coefficients, or the vector
+        itself.
+        """
         plain = value if isinstance(value, UnevaluatedSum) else self.made_plain(value, write)
         terms: Sequence[tuple[CoefficientAttr, SSAValue]] = (
             ((_ONE, plain),) if isinstance(plain, SSAValue) else plain.terms
@@ -172,7 +174,7 @@ class Translator:
     # Operators on what is no plain value
 
     def _on_pairs(self, op: Operation, values: list[Value], write: Writer) -> Value | None:
-        """The result of an operator that has operands which are not plain; None if it takes plain ones."""
+        """Return the result of an operator with operands that are pairs; None if it takes plain ones."""
         first = values[0]
         match op:
             case block.LoadOp() if isinstance(first, Pair):
@@ -227,7 +229,7 @@ class Translator:
         return Pair(write(block.RowSumOp(rescaled, op.accumulator)), ((top, 1),))
 
     def _reduce(self, op: block.ReduceOp, value: Pair, write: Writer) -> Value:
-        """The map that a reduction is short for."""
+        """Write a reduction as the map for which it is short."""
         inner = Block()
         loaded = Writer(inner, op)
         items: list[SSAValue] = []
@@ -304,7 +306,7 @@ class Translator:
         return Pair(significand, exponents)
 
     def _difference(self, op: block.ElementwiseOp, item: Value, shift: Value, write: Writer) -> Value:
-        """An item minus an unevaluated sum, which is broadcast along it."""
+        """Return an item minus an unevaluated sum, which is broadcast along it."""
         assert isinstance(shift, UnevaluatedSum)
         result = write.widened(self.made_plain(item, write))
         wide_type = block.item_type(dims_of(op.result), block.element_type_of(result.type))
@@ -369,7 +371,7 @@ class Translator:
     def _shift(
         self, op: block.BlockVectorOp, item: SSAValue, shift: UnevaluatedSum, write: Writer
     ) -> SSAValue:
-        """One subtraction for each term. A term of -inf (all of a row is masked) shifts by nothing."""
+        """Subtract each term. A term of -inf (all of a row is masked) subtracts nothing."""
         result = write.widened(item)
         for coefficient, term in shift.terms:
             vector = write.spread(write.widened(write.finite(term)), dims_of(op.vector))
@@ -412,9 +414,9 @@ class Translator:
 
 
 def _divides_by_sum(op: Operation) -> bool:
-    """True if an operator divides by what is positive in exact arithmetic: a sum of exponentials.
+    """True if an operator divides by a sum of exponentials, which is positive in exact arithmetic.
 
-    It is 0 where all of them are masked, and the quotient is then meant to be 0.
+    It is 0 if all of them are masked. The quotient is then defined as 0.
     """
     if isinstance(op, block.MonomialOp):
         return any(power < 0 and is_positive(factor) for factor, power in op.pairs)

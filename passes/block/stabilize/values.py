@@ -26,7 +26,7 @@ Exponents = tuple[tuple[SSAValue, int], ...]
 class Pair:
     """significand · exp(Σ kᵢ·eᵢ), with an exponent eᵢ for each row; items, or lists of items, in either tier.
 
-    Without exponents, it is an exponential that is bounded already, or a sum of such: 0 where everything is
+    Without exponents, it is an exponential that is bounded already, or a sum of such: 0 if all terms are
     masked. An exponent may have another type than the significand; computations with it widen it to f32.
     """
 
@@ -38,7 +38,7 @@ class Pair:
 class UnevaluatedSum:
     """A vector that is kept as the terms of its sum, to be added in f32 at least; `element_type` is its own.
 
-    The exponents come first: their rounding must not meet the logarithm's.
+    The exponents come first, so that their rounding is not added to the logarithm's.
     """
 
     terms: tuple[tuple[CoefficientAttr, SSAValue], ...]
@@ -46,7 +46,7 @@ class UnevaluatedSum:
 
     @staticmethod
     def of(terms: Iterable[tuple[CoefficientAttr, SSAValue]], element_type: Attribute) -> UnevaluatedSum:
-        """The sum of terms; what cancels vanishes."""
+        """The sum of terms, without terms that cancel."""
         total: dict[tuple[SSAValue, tuple[block.DimQuantity, ...]], Fraction] = {}
         for coefficient, value in terms:
             key = value, coefficient.factors
@@ -61,7 +61,7 @@ Value: TypeAlias = SSAValue | Pair | UnevaluatedSum
 
 
 def combined(*parts: tuple[Exponents, int]) -> Exponents:
-    """The sum of exponents, each with a factor; what cancels vanishes."""
+    """The sum of exponents, each with a factor, without those that cancel."""
     total: dict[SSAValue, int] = {}
     for exponents, factor in parts:
         for exponent, count in exponents:
@@ -92,7 +92,7 @@ Scalars = Callable[[ScalarBuilder, list[SSAValue]], SSAValue]
 def _is_moderate(to: ScalarBuilder, value: SSAValue) -> SSAValue:
     """True if a number is far from overflow: below 1e9 in f32, below 1e17 in f64.
 
-    A test for what is infinite, so that over the fields of the exact check it always holds.
+    The test is written so that it always holds over the fields of the exact check.
     """
     large = 2.0 ** (98 if bit_width(value.type) == 32 else 967)
     scaled = to.multiply(to.insert(math.AbsFOp(value)), to.constant(large, value.type))
@@ -155,7 +155,7 @@ class Writer:
     # Exponents
 
     def finite(self, exponent: SSAValue) -> SSAValue:
-        """The exponent, or 0 where it is -inf: a row of nothing but -inf is shifted by nothing."""
+        """The exponent, or 0 if it is -inf: a row of nothing but -inf is not shifted."""
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
             minus_infinity = to.constant(float("-inf"), args[0].type)
@@ -167,8 +167,8 @@ class Writer:
     def natural(self, exponent: SSAValue) -> SSAValue:
         """An exponent of 2 as one of e.
 
-        Beyond 1e9, where different logits are more than 60 apart, it stays what it is: there all that counts
-        is which one is the largest, and the product with ln 2 might be the same for two.
+        Beyond 1e9, where different logits are more than 60 apart, it is not multiplied by ln 2. Only the
+        largest logit counts there, and two products with ln 2 might round to the same number.
         """
         item = self.widened(exponent)
 
@@ -180,11 +180,11 @@ class Writer:
         return self.elementwise([item], item.type, "exponent", scalars)
 
     def excess(self, pivot: SSAValue) -> SSAValue:
-        """By how much the exponent of e that `natural` gives exceeds a pivot, as an exponent of 2.
+        """The difference of the exponent of e that `natural` gives and a pivot, as an exponent of 2.
 
-        The product with ln 2 is rounded, by up to 4e-4 where logits are near 1e4; this is what was lost. In
-        exact arithmetic it is 0. (That ln 2 itself is rounded does not matter: exponents are subtracted from
-        each other, and what differs by 30 counts for nothing.)
+        The product with ln 2 is rounded, by up to 4e-4 for logits near 1e4; this is the lost part. In exact
+        arithmetic it is 0. (The rounding of ln 2 itself does not matter: exponents are subtracted from each
+        other, and terms whose exponents differ by 30 are negligible.)
         """
         type = block.element_type_of(pivot.type)
 
@@ -197,7 +197,7 @@ class Writer:
         return self.elementwise([pivot], pivot.type, "excess", scalars)
 
     def exponent(self, exponents: Exponents) -> SSAValue:
-        """Σ kᵢ·eᵢ as one item; equal exponents have cancelled already. NaN where -inf meets -inf."""
+        """Σ kᵢ·eᵢ as one item, after equal exponents have cancelled. NaN if -inf meets -inf."""
         (first, count), *others = exponents
         if count == 1 and not others:
             return first
@@ -211,9 +211,9 @@ class Writer:
         return self(block.LinearOp([(c, self.spread(self.widened(term), dims)) for c, term in terms]), hint)
 
     def settled(self, pair: Pair) -> SSAValue:
-        """The exponent of each row of a pair, to be compared with others.
+        """The exponent of each row of a pair, for comparison with others.
 
-        It is -inf where exponents of -inf meet: the significand is 0 there, and counts for nothing.
+        It is -inf if exponents of -inf meet: the significand is 0 there, and adds nothing.
         """
         exponent = self.exponent(pair.exponents)
         if len(pair.exponents) > 1:

@@ -1,8 +1,9 @@
-"""Variances that are computed from sums of x and of x², so that none is negative, or infinity minus infinity.
+"""Variances that are computed from sums of x and of x², guarded so that none is negative or infinity minus
+infinity.
 
-Fusion writes a variance as a·Σx² - b·(Σx)². In floating point the difference may come out below 0, and its
-reciprocal root is NaN; (Σx)² overflows long before the mean of the squares does. So the second term is
-computed from the mean, and what is no number becomes one.
+Fusion writes a variance as a·Σx² - b·(Σx)². In floating point the difference may be negative, and its
+reciprocal root is then NaN; also, (Σx)² overflows long before the mean of the squares does. So the second
+term is computed from the mean, and a NaN becomes a number.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from .values import Writer
 
 @dataclass(frozen=True)
 class Statistic:
-    """The sum over rows of x, or of x²: which x, known by where it is loaded from, and its columns' dim."""
+    """The sum over rows of x, or of x²; x is identified by the place it is loaded from, and has a dim of
+    columns.
+    """
 
     item: object
     dim: str
@@ -50,7 +53,8 @@ Product = Mapping[object, int]
 class Variance:
     """a·Σx² - (a/E)·(Σx)², the terms of a linear form by their numbers; E is the extent of the dim.
 
-    The second part may be several terms. `below` is a·E, and `mean` writes Σx/E, or knows where it is.
+    The second part may have several terms. `below` is a·E, and `mean` writes Σx/E, or finds it in the
+    program.
     """
 
     form: block.LinearOp
@@ -61,7 +65,7 @@ class Variance:
 
 
 def guard_variances(function: FuncOp) -> int:
-    """Write every variance of a function so that it is never negative; says how many there are."""
+    """Rewrite every variance of a function so that it is never negative; return their number."""
     found = list(_variances(function))
     for variance in found:
         _guard(variance)
@@ -92,7 +96,7 @@ def _parts(form: block.LinearOp) -> Iterator[Variance]:
 
 
 def _with_asked_extent(form: block.LinearOp) -> Iterator[Variance]:
-    """The variances whose E an array was asked for, so that Σx/E is the product with a number."""
+    """The variances whose E comes from `array.extent`, so that Σx/E is a product with a number."""
     known: dict[SSAValue, Product] = {}
     products = [_product(value, known) for _, value in form.pairs]
     for number, ((a, _), product) in enumerate(zip(form.pairs, products, strict=True)):
@@ -123,7 +127,7 @@ def _with_asked_extent(form: block.LinearOp) -> Iterator[Variance]:
 
 
 def _product(value: SSAValue, known: dict[SSAValue, Product]) -> Product:
-    """Return the factors of a vector or number; notes the same of all factors."""
+    """Return the factors of a vector or number; also record the factors of each factor."""
     source = through_cast(value)
     product: dict[object, int] = {}
     if (power := power_of_extent(source)) is not None:
@@ -152,7 +156,7 @@ def _itself(mean: SSAValue, write: Writer) -> SSAValue:
 
 
 def _root(value: SSAValue) -> SSAValue | None:
-    """v, of v²."""
+    """v, for v²."""
     owner = through_cast(value).owner
     if not isinstance(owner, block.MonomialOp):
         return None
@@ -193,7 +197,7 @@ def _columns(type: Attribute) -> str | None:
 
 
 def _key(item: SSAValue) -> object:
-    """The same for items that are equal: those of one list, shifted alike."""
+    """A key that is equal for equal items: items of one list with equal shifts."""
     item = through_cast(item)
     if isinstance(item.owner, block.RowShiftOp | block.ColShiftOp):
         return item.owner.name, _key(item.owner.block), item.owner.vector
@@ -235,7 +239,7 @@ def _guard(variance: Variance) -> None:
 
 
 def _mean(form: block.LinearOp, total: SSAValue, extent: CoefficientAttr, write: Writer) -> SSAValue:
-    """The mean; the one, or its negative, that is there already."""
+    """Return the mean; the existing one, or its negative, if there is one."""
     own = extent**-1
     wanted = (own, own * CoefficientAttr(-1))
     for use in total.uses:
@@ -247,10 +251,10 @@ def _mean(form: block.LinearOp, total: SSAValue, extent: CoefficientAttr, write:
 
 
 def _difference(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-    """The mean of squares minus the square of the mean: 0 where it is below, infinite where both are.
+    """The mean of squares minus the square of the mean: 0 if that is negative, infinite if both are.
 
-    The tests are for what is no finite number, so that over the fields of the exact check they say nothing:
-    there the result is the plain difference.
+    The tests only detect values that are not finite. Over the fields of the exact check they never hold, and
+    the result is the plain difference.
     """
     squares, mean = args
     difference = to.subtract(squares, mean)

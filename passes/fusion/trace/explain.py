@@ -1,4 +1,6 @@
-"""The trace of fusion as a story for people: what a function was, what happened, what was refused and why."""
+"""The trace of fusion as a report for people: the original function, the steps, the refusals and their
+reasons.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ if TYPE_CHECKING:
     from .records import Record
 
 WIDTH = 110
-"""Columns that no line exceeds, but for pseudo-code and for names that are longer themselves."""
+"""Columns that no line exceeds, except pseudo-code and names that are longer themselves."""
 
 MOST_REFUSALS = 12
-"""Kinds of refusals that are told; the rest is counted."""
+"""Kinds of refusals that are listed; the others are counted."""
 
 _LABEL, _TITLE, _BYTES = 9, 27, 18
 """Columns of a step's numbers, of its law, and of the bytes that it saved."""
@@ -72,13 +74,13 @@ ACTIONS: dict[str, str] = {
     "vector-algebra/sums": "written as exact algebra",
     "vector-algebra/units": "form of one term dropped",
 }
-"""Short texts of laws, by `rule/variant` or by `rule`; other laws speak for themselves."""
+"""Short texts of laws, by `rule/variant` or by `rule`; for other laws their own sentence is used."""
 
 
 def explain(records: Iterable[Record], *, programs: bool = False) -> str:
-    """The records of a trace as plain text, with `programs` also the pseudo-code after every step.
+    """Return the records of a trace as plain text; with `programs`, also the pseudo-code after every step.
 
-    For that the trace must have been made with `block-fuse{programs=true}`.
+    That needs a trace that was made with `block-fuse{programs=true}`.
     """
     lines: list[str] = []
     for story in stories_of(records):
@@ -96,7 +98,7 @@ def _story(story: Story, programs: bool) -> Iterator[str]:
         yield from _program(shown)
     for leg in story.legs:
         yield ""
-        yield from _way(leg)
+        yield from _heading(leg)
         for step in leg.steps:
             yield step_line(step)
             if programs and step.program and step.program != shown:
@@ -117,7 +119,7 @@ def _story(story: Story, programs: bool) -> Iterator[str]:
 
 
 def summary(numbers: Numbers) -> str:
-    """Return what a program moves and computes, in one line."""
+    """Return the traffic and the work of a program, in one line."""
     moved = f"{counted(numbers.loads, 'load')} and {counted(numbers.stores, 'store')}"
     private = " private to an iteration" if numbers.nests == 1 and numbers.lists else ""
     text = (
@@ -128,8 +130,8 @@ def summary(numbers: Numbers) -> str:
     return f"{text}, {in_units(again, 'flop')} recomputed" if again else text
 
 
-def _way(leg: Leg) -> Iterator[str]:
-    """The heading of a leg: how its snapshot is reached, and what was tried on the way."""
+def _heading(leg: Leg) -> Iterator[str]:
+    """Yield the heading of a leg: how its snapshot is reached, and what was tried on the way."""
     for attempt in leg.attempts:
         if not attempt.kept:
             yield from _wrapped(f"tried, not kept: {attempt.description}: {attempt.reason}")
@@ -141,25 +143,25 @@ def _way(leg: Leg) -> Iterator[str]:
 
 
 def _private_lists(leg: Leg) -> Iterator[str]:
-    """The lists that live and die in one iteration each, where all that remain do."""
+    """The lists that exist only within one iteration each, if all remaining lists do."""
     if leg.lists and all(one.inside for one in leg.lists):
         places: dict[str, list[str]] = {}
         for one in leg.lists:
             place = "".join(f"[{dim}]" for dim in one.inside)
             places.setdefault(place, []).append(f"%{one.name}" if one.name else "one without a name")
-        told = "; ".join(f"{', '.join(names)} in {place}" for place, names in places.items())
-        yield from _wrapped(f"lists private to an iteration: {told}", "    ")
+        listed = "; ".join(f"{', '.join(names)} in {place}" for place, names in places.items())
+        yield from _wrapped(f"lists private to an iteration: {listed}", "    ")
 
 
 def _tried(leg: Leg) -> Iterator[str]:
-    """Return what was tried from the snapshot at which the path ends."""
+    """Return the attempts from the snapshot at which the path ends."""
     for (description, reason), count in Counter((one.description, one.reason) for one in leg.tried).items():
         times = f" ({count} sites)" if count > 1 else ""
         yield from _wrapped(f"tried from here, not taken: {description}{times}: {reason}", "  ")
 
 
 def _prologue(leg: Leg) -> Iterator[str]:
-    """Return how values that depend on constants alone left the kernel."""
+    """Return the steps by which values that depend on constants alone left the kernel."""
     if leg.prologue:
         yield ""
         yield "Last, what depends on constants alone leaves the kernel, and is made once:"
@@ -173,15 +175,15 @@ def _prologue(leg: Leg) -> Iterator[str]:
 
 
 def step_line(step: Step) -> str:
-    """One line on a step: its numbers, law, what happened where, and the bytes moved before and after."""
+    """Return one line on a step: its numbers, law, action, site, and the bytes moved before and after."""
     head = f"{step.numbers:>{_LABEL - 2}}  {step.title:<{_TITLE}}"
     bytes = change_in_units(step.before.bytes, step.after.bytes, "B")
-    room = WIDTH - len(head) - _BYTES - 2
-    return f"{head}{_fitting(step, room):<{room}}  {bytes:>{_BYTES}}"
+    available = WIDTH - len(head) - _BYTES - 2
+    return f"{head}{_fitting(step, available):<{available}}  {bytes:>{_BYTES}}"
 
 
 def action_of(step: Step) -> str:
-    """Return what a step does, in a few words."""
+    """Return the action of a step, in a few words."""
     found: list[str] = []
     for firing in step.firings:
         text = ACTIONS.get(f"{firing.rule}/{firing.variant}", ACTIONS.get(firing.rule))
@@ -189,16 +191,16 @@ def action_of(step: Step) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _fitting(step: Step, room: int) -> str:
-    """Return what happened where, with as many names as there is room for."""
+def _fitting(step: Step, available: int) -> str:
+    """Return the action and the sites of a step, with as many names as fit."""
     action = action_of(step)
     for names, loops in ((4, 4), (3, 3), (3, 1), (2, 2), (2, 1), (1, 1), (1, 0), (0, 1)):
         makes = _some([f"%{name}" for name in step.makes], names)
         places = _some(step.places, loops)
         text = action + (f": {makes}" if makes else "") + (f" at {places}" if places else "")
-        if len(text) <= room:
+        if len(text) <= available:
             return text
-    return action if len(action) <= room else action[: room - 3] + "..."
+    return action if len(action) <= available else action[: available - 3] + "..."
 
 
 def _some(texts: Sequence[str], count: int) -> str:
@@ -258,7 +260,7 @@ def _laws(story: Story) -> Iterator[str]:
 
 
 def _refusals(story: Story) -> Iterator[str]:
-    """Return the refusals, grouped by law and reason: first what stands in the way of the last snapshot."""
+    """Return the refusals, grouped by law and reason: first those at the last snapshot."""
     groups: dict[tuple[str, str, str], list[tuple[int, Refusal]]] = {}
     for leg in story.legs:
         for refusal in leg.refusals:
@@ -283,7 +285,7 @@ def _refusals(story: Story) -> Iterator[str]:
 
 
 def _rank(rule: str) -> int:
-    """Laws that would merge loops first, then extensions, then those that lead to either."""
+    """Rank of a law: laws that merge loops first, then extensions, then those that lead to either."""
     if rule.startswith("fuse-"):
         return 0
     return {"split-map": 1, "extend-map": 1, "duplicate-mapped-scale": 2}.get(rule, 3)
@@ -301,9 +303,9 @@ def _where(found: Sequence[tuple[int, Refusal]], last: int) -> str:
     if numbers == [last]:
         return f"{text}, in the last snapshot"
     run = len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1
-    told = f"{numbers[0]}-{numbers[-1]}" if run else ", ".join(map(str, numbers))
+    listed = f"{numbers[0]}-{numbers[-1]}" if run else ", ".join(map(str, numbers))
     several = "snapshot" if len(numbers) == 1 else "snapshots"
-    return f"{text}, in {several} {told}" + ("" if last in numbers else ", overcome later")
+    return f"{text}, in {several} {listed}" + ("" if last in numbers else ", overcome later")
 
 
 # Text

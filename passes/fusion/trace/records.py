@@ -3,15 +3,15 @@
 Records are dictionaries that go into a file as JSON lines:
 
 - `program`: the program at the start;
-- `fired`: a law at a site, with what the program moves and computes before and after it (and after the
+- `fired`: a law at a site, with the traffic and the work of the program before and after it (and after the
   simplifications that follow);
-- `extension`: an extension that was tried from the snapshot before it, whether this way goes on with it, and
+- `extension`: an extension that was tried, whether the path continues with it, and
   why; those after the last snapshot say why there is no further one, or which others were found;
 - `snapshot`: a complete version of the program, with the lists that remain: their names, and the dims of the
-  maps around each, in whose iterations it lives and dies;
+  maps around each, within whose iterations it exists;
 - `refused`: a site of a snapshot at which a law declined, and the reason;
-- `result`: the program that the pass gives, after what depends on constants alone has left the kernel. The
-  numbers are those of the kernel; `prologue_bytes` is what its once-only prologue moves.
+- `result`: the program that the pass returns, after computations on constants alone have left the kernel. The
+  numbers are those of the kernel; `prologue_bytes` is the traffic of its once-only prologue.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Record = dict[str, object]
 
 
 def measure(function: FuncOp) -> dict[str, int]:
-    """Return what a program moves and computes, at the declared or assumed sizes, and the numbers of its
+    """Return the traffic and the work of a program, at the declared or assumed sizes, and the numbers of its
     nests and lists.
     """
     kernel, prologue = Traffic(), Traffic()
@@ -63,9 +63,10 @@ def measure(function: FuncOp) -> dict[str, int]:
 
 
 def intermediate_lists(function: FuncOp) -> list[SSAValue]:
-    """The lists that a map stacks and that some operation of the function reads again, also as an array.
+    """Return the lists that a map stacks and that some operation of the function reads again, also as an
+    array.
 
-    What a once-only prologue makes is no intermediate list, but a constant.
+    A list of a once-only prologue is a constant and not among them.
     """
     found: list[SSAValue] = []
     for op in function.walk():
@@ -96,7 +97,7 @@ def dims_around(op: Operation) -> list[str]:
 
 
 def _remaining(function: FuncOp) -> list[Record]:
-    """Intermediate lists, each with the dims of the maps in whose iterations it lives and dies."""
+    """Intermediate lists, each with the dims of the maps within whose iterations it exists."""
     return [
         {"name": _name_of(value), "inside": dims_around(value.owner)}
         for value in intermediate_lists(function)
@@ -105,7 +106,7 @@ def _remaining(function: FuncOp) -> list[Record]:
 
 
 def _name_of(value: SSAValue) -> str:
-    """The name of a list, or else of what it is a list of."""
+    """The name of a list, or else a name for its contents."""
     while value.name_hint is None:
         match value.owner:
             case block.MapOp():
@@ -120,8 +121,8 @@ def _name_of(value: SSAValue) -> str:
 
 
 def site_of(op: Operation) -> Record:
-    """Return the place of an operation: its name, what it makes, the dims of the maps around it, and its
-    source location.
+    """Return the site of an operation: its name, its result, the dims of the maps around it, and its source
+    location.
     """
     site: Record = {"op": op.name, "inside": dims_around(op)}
     if isinstance(op, block.MapOp):
@@ -137,11 +138,11 @@ def site_of(op: Operation) -> Record:
 
 @dataclass
 class Tracer:
-    """Watches the laws work on one function and keeps records. An `Observer`."""
+    """Observes the laws on one function and keeps records. An `Observer`."""
 
     function: FuncOp
     programs: bool = False
-    """True if to keep the pseudo-code of the program after every firing."""
+    """True if the pseudo-code of the program is kept after every firing."""
     records: list[Record] = field(default_factory=list[Record])
     _step: int = 0
     _pending: Record | None = None
@@ -178,10 +179,10 @@ class Tracer:
         )
 
     def refused(self, law: AnyLaw, site: Operation, check: Check) -> None:
-        """Refusals are collected from the snapshots."""
+        """Do nothing: refusals are collected from the snapshots."""
 
     def settle(self) -> None:
-        """Complete the record of the last firing with what it led to."""
+        """Complete the record of the last firing with the state that followed from it."""
         if self._pending is not None:
             function = _without_dead_code(self.function)
             self._now = measure(function)
@@ -191,11 +192,11 @@ class Tracer:
             self._pending = None
 
     def extension(self, description: str, kept: bool, reason: str) -> None:
-        """An extension was tried."""
+        """Record an extension that was tried."""
         self._record("extension", description=description, kept=kept, reason=reason)
 
     def snapshot(self, number: int, path: Iterable[str], laws: Iterable[Callable[[Facts], AnyLaw]]) -> None:
-        """The function is a snapshot now: record it, and why the laws that look at it decline."""
+        """Record the function as a snapshot, and the reasons why laws that look at it decline."""
         self.settle()
         self._record(
             "snapshot",
@@ -224,7 +225,7 @@ class Tracer:
                         self._record("refused", **content)
 
     def result(self, number: int) -> None:
-        """The function is what the pass gives now, for a snapshot."""
+        """Record the function as the result of the pass, for a snapshot."""
         self.settle()
         self._now = measure(self.function)
         numbers = self._numbers(self._now)
@@ -232,7 +233,7 @@ class Tracer:
 
 
 def _without_dead_code(function: FuncOp) -> FuncOp:
-    """A copy without what is not read: the driver may not have come to it yet."""
+    """A copy without unread operations: the driver may not have removed them yet."""
     copy = function.clone()
     patterns = GreedyRewritePatternApplier([*dead_code_patterns()], dce_enabled=False)
     PatternRewriteWalker(patterns).rewrite_region(copy.body)

@@ -1,7 +1,7 @@
-"""The records of a trace in an order for people: stories of functions, legs from snapshot to snapshot, steps.
+"""The records of a trace in reading order: stories of functions, legs from snapshot to snapshot, steps.
 
-A step is a run of firings of one law. A chapter is a wider group: the steps that do one thing, with the
-bookkeeping after it.
+A step is a run of firings of one law. A chapter is a group of steps with one purpose, and the bookkeeping
+after it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STRUCTURAL = ("fuse-consecutive-maps", "fuse-map-reduction", "fuse-sibling-maps"
 """Laws that merge loops; their steps make one chapter."""
 
 BOOKKEEPING = ("vector-algebra", "cse")
-"""Laws that write down what others did; their steps belong to the chapter before."""
+"""Laws that tidy up after others; their steps belong to the chapter before."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Site:
-    """The site of a law: the dims of the loops, what the operation makes, and its line in the source."""
+    """The site of a law: the dims of the loops, the result of the operation, and its line in the source."""
 
     loops: tuple[str, ...]
     makes: tuple[str, ...]
@@ -97,7 +97,7 @@ class Firing:
 
 @dataclass(frozen=True)
 class Step:
-    """Firings of one law, one directly after the other."""
+    """Consecutive firings of one law."""
 
     firings: tuple[Firing, ...]
 
@@ -135,7 +135,7 @@ class Step:
 
     @property
     def makes(self) -> list[str]:
-        """Return what the sites make; of a list and its elements (`Exp`, `Exp_m`) only the list."""
+        """Return the results at the sites; of a list and its elements (`Exp`, `Exp_m`) only the list."""
         names = list(dict.fromkeys(name for firing in self.firings for name in firing.site.makes))
         return [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
 
@@ -165,7 +165,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Remaining:
-    """A list that a snapshot stores and loads again, and the dims in whose iterations it lives and dies."""
+    """A list that a snapshot stores and loads again, and the dims within whose iterations it exists."""
 
     name: str
     inside: tuple[str, ...]
@@ -173,7 +173,7 @@ class Remaining:
 
 @dataclass
 class Leg:
-    """The way from one snapshot (at first the program) to the next."""
+    """The path from one snapshot (at first the program) to the next."""
 
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     firings: list[Firing] = field(default_factory=list[Firing])
@@ -186,13 +186,13 @@ class Leg:
     lists: tuple[Remaining, ...] = ()
     """The intermediate lists of the snapshot."""
     tried: list[Attempt] = field(default_factory=list[Attempt])
-    """Extensions that were tried from the snapshot, if the way ends there."""
+    """Extensions that were tried from the snapshot, if the path ends there."""
     prologue: list[Firing] = field(default_factory=list[Firing])
     """The steps by which constants left the kernel, if the path ends there."""
     result: Numbers | None = None
-    """The traffic and the work of the kernel then."""
+    """The traffic and the work of the kernel without the prologue."""
     prologue_bytes: int = 0
-    """The bytes that are moved once, to make those constants."""
+    """The bytes that the prologue moves once."""
 
     @property
     def steps(self) -> list[Step]:
@@ -201,7 +201,7 @@ class Leg:
 
 @dataclass
 class Story:
-    """All that a trace tells of one function."""
+    """All that a trace records about one function."""
 
     function: str
     numbers: Numbers
@@ -230,7 +230,7 @@ def steps_of(firings: Iterable[Firing]) -> list[Step]:
 
 
 def chapters_of(steps: Iterable[Step]) -> list[list[Step]]:
-    """Steps that do one thing: merging loops, or one law, each with the bookkeeping after it."""
+    """Return chapters of steps: merges of loops, or one law, each with the bookkeeping after it."""
     chapters: list[list[Step]] = []
     kind = ""
     for step in steps:
@@ -244,10 +244,10 @@ def chapters_of(steps: Iterable[Step]) -> list[list[Step]]:
 
 
 def stories_of(records: Iterable[Record]) -> list[Story]:
-    """The stories in a trace, in order. A leg that several snapshots have in common is told once."""
+    """Return the stories in a trace, in order. A leg that several snapshots share occurs once."""
     stories: list[Story] = []
     story: Story | None = None
-    leg = done = told = Leg()
+    leg = done = last_leg = Leg()
     for record in records:
         event = record["event"]
         if event == "program":
@@ -267,15 +267,15 @@ def stories_of(records: Iterable[Record]) -> list[Story]:
             known = [other for other in story.legs if (other.number, other.path) == (leg.number, leg.path)]
             if not known:
                 story.legs.append(leg)
-            told = known[0] if known else leg
+            last_leg = known[0] if known else leg
             leg, done = Leg(), leg
         elif event == "refused":
             rule, variant, reason = (str(record[key]) for key in ("rule", "variant", "reason"))
             done.refusals.append(Refusal(rule, variant, reason, Site.of(record["site"])))
         elif event == "result":
-            told.tried, told.prologue = leg.attempts, leg.firings
-            told.result = Numbers.of(record["numbers"])
-            told.prologue_bytes = cast("Mapping[str, int]", record["numbers"]).get("prologue_bytes", 0)
+            last_leg.tried, last_leg.prologue = leg.attempts, leg.firings
+            last_leg.result = Numbers.of(record["numbers"])
+            last_leg.prologue_bytes = cast("Mapping[str, int]", record["numbers"]).get("prologue_bytes", 0)
             leg = Leg()
     if story is not None and leg.firings:
         story.legs.append(leg)
@@ -288,7 +288,7 @@ def _remaining(content: object) -> Iterator[Remaining]:
 
 
 def _story_for(record: Record, stories: list[Story]) -> Story:
-    """The story that a record of a program begins, or goes on with where it is told from the start again."""
+    """Return the story that a record of a program begins, or continues if the program starts again."""
     name, program = str(record["function"]), str(record.get("program", ""))
     if not stories or (stories[-1].function, stories[-1].program) != (name, program):
         stories.append(Story(name, Numbers.of(record["numbers"]), program))

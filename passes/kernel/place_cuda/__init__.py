@@ -1,7 +1,8 @@
-"""`kernel-place-cuda`: where each tile of a kernel lives on a GPU, and who computes what.
+"""`kernel-place-cuda`: places each tile of a kernel in a memory of the GPU, and divides the work among
+threads.
 
-The operations stay those of the `kernel` dialect; what a GPU needs is said in them: the memory spaces of
-tiles, offsets in shared memory, loads of what contractions read, threads of a block.
+The operations stay those of the `kernel` dialect. The pass adds what a GPU needs: the memory spaces of tiles,
+offsets in shared memory, loads of the operands of contractions, and the number of threads of a block.
 """
 
 from __future__ import annotations
@@ -58,6 +59,6 @@ class KernelPlaceCudaPass(ModulePass):
                     place_generally(function, parallel, self.shared_memory, self.threads)
 
     def _by_warps(self, function: kernel.FuncOp, parallel: kernel.ParallelOp) -> bool:
-        """Let warps do it, in the first way that it fits, if they can."""
+        """Place a kernel on warps by the first form that fits; return False if none does."""
         dims = block.parse_dims(function.attributes[block.DIMS])
         return place_whole_rows(parallel, dims) or place_by_any_warps(function, parallel, self.shared_memory)

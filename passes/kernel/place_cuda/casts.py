@@ -1,6 +1,6 @@
-"""Tiles that hold another tile's elements as f32, left out: who reads them converts for itself.
+"""Removal of tiles that only convert another tile to f32: their readers convert for themselves.
 
-A converted copy of a block would need memory of its own, and threads would wait for each other in between.
+A converted copy of a block would need memory of its own, and a barrier between writing and reading it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ....dialects.kernel import Output
 
 
 def forward_casts(parallel: kernel.ParallelOp) -> None:
-    """Let sweeps read what was converted in place of the copy, in place."""
+    """Let sweeps read the source of a conversion instead of its copy, in place."""
     for op in list(parallel.walk()):
         if isinstance(op, kernel.SweepOp):
             _forward(op)
@@ -60,8 +60,8 @@ def _forward(op: kernel.SweepOp) -> None:
 
 
 def _converted(op: kernel.SweepOp, tile: SSAValue, value: SSAValue) -> SSAValue | None:
-    """The input that a tile gets the elements of, as f32; None where it gets something else, or where the
-    input may be another one when the tile is read.
+    """The input whose elements a tile holds as f32; None if it holds something else, or if the input may have
+    changed when the tile is read.
     """
     cast = value.owner
     if not isinstance(cast, arith.ExtFOp) or not isinstance(cast.result.type, Float32Type):
@@ -80,7 +80,7 @@ def _converted(op: kernel.SweepOp, tile: SSAValue, value: SSAValue) -> SSAValue 
 
 
 def _comes_after(op: Operation, earlier: Operation) -> bool:
-    """True if an operation is in the block of another, or in loops in it, and stands after that one."""
+    """True if an operation comes after another one: in the same block, or in loops of that block."""
     scope: Operation | None = op
     while scope is not None and scope.parent is not earlier.parent:
         scope = scope.parent_op()

@@ -1,4 +1,4 @@
-"""Which of the ways a kernel takes that leave its sums in the registers of warps."""
+"""Choice among the placements that keep the sums of a kernel in the registers of warps."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from .transposed import transpose_contractions
 from .warps import LARGEST_SHARED, MOST_REGISTERS, Staging, held_at_once, place_by_warps
 
 THREADS_OF_TWO = 128
-"""Threads of a block up to which two of them have all registers of a multiprocessor."""
+"""Threads of a block up to which two blocks fit the registers of a multiprocessor."""
 SHARED_OF_TWO = 80 * 1024
-"""Bytes that each of two blocks on a multiprocessor may have."""
+"""Bytes of shared memory for each of two blocks on a multiprocessor."""
 FEWEST_WARPS = 4
-"""Warps that hide each other's waits; with fewer rows than for so many, columns are shared out as well."""
+"""Number of warps that hide each other's latencies; with rows for fewer warps, columns are divided as
+well.
+"""
 
 
 def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, shared_memory: int) -> bool:
-    """Place the tiles of one parallel loop; False, and nothing is changed, where no way fits.
+    """Place the tiles of one parallel loop; return False, and change nothing, if no placement fits.
 
-    Warps hold whole rows where 32 of them leave room for all that a kernel computes, and there are enough
-    of them. Else they lie in a grid, where a kernel allows that; else they hold 16 rows each.
+    Warps hold whole rows, 32 each, if the registers suffice for all that a kernel computes, and if there are
+    enough rows. Else they form a grid, if the kernel allows it. Else they hold 16 rows each.
     """
     dims = block.parse_dims(function.attributes[block.DIMS])
     largest = max(shared_memory, LARGEST_SHARED)
@@ -39,21 +41,21 @@ def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, sha
 
         return place
 
-    def by_grid(grid: Grid, pipeline: Pipeline, room: int) -> Callable[[kernel.ParallelOp], bool]:
+    def by_grid(grid: Grid, pipeline: Pipeline, budget: int) -> Callable[[kernel.ParallelOp], bool]:
         def place(trial: kernel.ParallelOp) -> bool:
             forward_casts(trial)
             plan = grid_plan(trial, dims)
-            return plan is not None and place_in_grid(trial, plan, dims, grid, pipeline, room)
+            return plan is not None and place_in_grid(trial, plan, dims, grid, pipeline, budget)
 
         return place
 
-    ways: list[Callable[[kernel.ParallelOp], bool]] = []
+    attempts: list[Callable[[kernel.ParallelOp], bool]] = []
     for grid in _grids(function, parallel, dims):
-        rooms = (largest,) if grid.threads > THREADS_OF_TWO else (SHARED_OF_TWO, largest)
-        ways += [by_grid(grid, pipeline, room) for room in rooms for pipeline in PIPELINES]
+        budgets = (largest,) if grid.threads > THREADS_OF_TWO else (SHARED_OF_TWO, largest)
+        attempts += [by_grid(grid, pipeline, budget) for budget in budgets for pipeline in PIPELINES]
     rows = [by_rows(staging) for staging in Staging]
-    ways = [*rows, *ways] if _is_best_by_rows(function, parallel, dims) else [*ways, *rows]
-    return any(_tried(function, parallel, way) for way in ways)
+    attempts = [*rows, *attempts] if _is_best_by_rows(function, parallel, dims) else [*attempts, *rows]
+    return any(_tried(function, parallel, place_copy) for place_copy in attempts)
 
 
 def _grids(
@@ -90,15 +92,15 @@ def _is_best_by_rows(
 
 
 def _tried(
-    function: kernel.FuncOp, parallel: kernel.ParallelOp, way: Callable[[kernel.ParallelOp], bool]
+    function: kernel.FuncOp, parallel: kernel.ParallelOp, place_copy: Callable[[kernel.ParallelOp], bool]
 ) -> bool:
-    """Try a way of placement on a copy, which takes the place of the loop if it fits."""
+    """Try a placement on a copy, which replaces the loop if it fits."""
     trial = parallel.clone()
     function.body.block.insert_op_before(trial, parallel)
     drop_merges(trial)
     transpose_contractions(trial)
     share_right_operands(trial)
-    placed = way(trial)
+    placed = place_copy(trial)
     rejected = parallel if placed else trial
     rejected.detach()
     rejected.erase()

@@ -1,4 +1,4 @@
-"""The placement that any kernel has: tiles in shared memory, or in global memory where they do not fit."""
+"""The placement that works for any kernel: tiles in shared memory, or in global memory if they do not fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .lifetimes import arrange, lifetimes
 from .vectors import fetch_vectors
 
 STAGED_BYTES = 48 * 1024
-"""Up to how many bytes of a block of an array are brought to shared memory for a contraction."""
+"""Largest block of an array, in bytes, that is loaded to shared memory for a contraction."""
 
 
 def place_generally(
@@ -44,7 +44,7 @@ def place_generally(
 
 
 def drop_merges(parallel: kernel.ParallelOp) -> None:
-    """Let every loop run its iterations in order: thread blocks share none of them out."""
+    """Let every loop run its iterations in order: they are not divided among thread blocks."""
     for op in list(parallel.walk()):
         if isinstance(op, kernel.ForOp) and op.merge is not None:
             body = op.body
@@ -60,7 +60,7 @@ def drop_merges(parallel: kernel.ParallelOp) -> None:
 
 
 def set_space(tile: SSAValue, space: Space) -> None:
-    """Let a tile live somewhere else."""
+    """Move a tile to another memory space."""
     type = tile.type
     assert isinstance(type, kernel.TileType)
     new = kernel.TileType(type.dims, type.element_type, type.lanes.data, space)
@@ -68,7 +68,7 @@ def set_space(tile: SSAValue, space: Space) -> None:
 
 
 def _stage_operands(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> None:
-    """Load what contractions read of arrays: each element is read from global memory once."""
+    """Load blocks of arrays that contractions read, so that each element is read from global memory once."""
     for op in list(parallel.walk()):
         if not isinstance(op, kernel.ContractOp):
             continue

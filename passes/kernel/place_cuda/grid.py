@@ -1,8 +1,8 @@
-"""The placement of kernels that a grid of warps does: sums in registers, all else in shared memory.
+"""The placement of kernels on a grid of warps: sums in registers, all else in shared memory.
 
-A left operand that was computed in registers crosses through a swizzled tile, for the warps that multiply
-with a row are not those that computed it. Sweeps over blocks of left operands go over the shared tile, with
-its rows dealt to the threads, so that statistics of a row come once in a block.
+A left operand that was computed in registers goes through a swizzled tile, because the warps that multiply
+with a row are not those that computed it. Sweeps over blocks of left operands go over the shared tile. Its
+rows are divided among all threads, so that each statistic of a row is computed once in a block.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GRIDS = ((1, 4), (2, 2), (1, 8), (2, 4), (4, 2))
 MOST_SUMS = 192
 """Elements of tiles in registers that a thread holds at a time."""
 COMFORTABLE_SUMS = 160
-"""Up to so many, functions of them find registers as well."""
+"""The same, if functions of the sums are to find registers as well."""
 ROWS_OF_A_WARP = 64
 
 
@@ -46,7 +46,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Number of iterations whose blocks have room in shared memory; larger blocks have room for one."""
+    """Number of iterations whose blocks fit shared memory; larger blocks have room for one."""
 
     stages: int
     largest: int
@@ -57,10 +57,11 @@ PIPELINES = (Pipeline(3, 1 << 20), Pipeline(2, 1 << 20), Pipeline(2, 1 << 14))
 
 
 def grids_for(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> list[Grid]:
-    """The grids that a kernel's tiles have enough rows, columns and registers for, the best one first.
+    """Return the grids for which a kernel's tiles have enough rows, columns and registers, the best one
+    first.
 
-    It is the one in which an instruction of tensor cores needs the fewest reads of fragments, of those that
-    leave registers free.
+    Among those that leave registers free, the best one needs the fewest reads of fragments for an instruction
+    of tensor cores.
     """
     lengths = [padded(length_of(dims, name) or 0) for name in plan.rows]
     widths = {_columns(tile, dims) for tile in plan.held}
@@ -94,7 +95,7 @@ def place_in_grid(
     pipeline: Pipeline,
     shared_memory: int,
 ) -> bool:
-    """Place the tiles of one parallel loop; False where they do not fit, and it is left half done."""
+    """Place the tiles of one parallel loop; False if they do not fit, and the loop is then half placed."""
     _cross_through_shared(parallel, plan)
     _GridOperands(parallel, plan, dims, grid.rows, pipeline).insert()
     _fetch_early(parallel)
@@ -134,7 +135,7 @@ def _cross_through_shared(parallel: kernel.ParallelOp, plan: RowPlan) -> None:
 
 
 class _GridOperands(StagedOperands):
-    """Return what is brought to shared memory."""
+    """Choice of the blocks that are loaded to shared memory."""
 
     def __init__(
         self,
@@ -156,7 +157,7 @@ class _GridOperands(StagedOperands):
         """Loops around others that fetch ahead."""
 
     def stages(self, cursor: SSAValue) -> int:
-        """One where a loop inside fetches ahead: its first block is waited for together with this one."""
+        """One if a loop inside fetches ahead: its first block and this one are then waited for together."""
         owner, item = cursor.owner, cursor.type
         assert isinstance(owner, kernel.CursorOp)
         assert isinstance(item, kernel.CursorType)
@@ -176,7 +177,7 @@ def _loops_around(op: Operation) -> list[Operation]:
 
 
 def _fetch_early(parallel: kernel.ParallelOp) -> None:
-    """Let what an iteration fetches for itself be in flight while it computes with other blocks."""
+    """Let the copies that an iteration makes for itself overlap its computation with other blocks."""
     for loop in list(parallel.walk()):
         if not isinstance(loop, kernel.ForOp):
             continue

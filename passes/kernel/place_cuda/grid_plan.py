@@ -1,7 +1,8 @@
-"""Which kernels warps can do in a grid: each keeps some rows and some columns of what contractions give.
+"""Plan for a kernel that a grid of warps computes: each warp keeps some rows and columns of the results.
 
-A warp then reads less of both operands for each product than one that has whole rows. What it holds is a part
-of each row: left operands, which take whole ones, lie in shared memory, and so do numbers of rows.
+For each product such a warp reads less of both operands than one that keeps whole rows. It holds only a part
+of each row. Left operands, of which a contraction reads whole rows, therefore lie in shared memory, and so do
+vectors that have one number for each row.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ WIDEST_IN_GRID = 1024
 
 
 def grid_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> RowPlan | None:
-    """Return a plan by which warps in a grid do a kernel, if there is one."""
+    """Return a plan by which a grid of warps computes a kernel, or None."""
     rows = row_plan(parallel, dims, WIDEST_IN_GRID)
     if rows is None:
         return None
@@ -31,7 +32,7 @@ def grid_plan(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> Ro
 
 
 def _computed(parallel: kernel.ParallelOp) -> set[SSAValue]:
-    """The blocks that contractions give, and those that sweeps and moves make of them."""
+    """The results of contractions, and the blocks that sweeps and moves compute from them."""
     held = {op.accumulator for op in parallel.walk() if isinstance(op, kernel.ContractOp)}
     while True:
         found = set(held)

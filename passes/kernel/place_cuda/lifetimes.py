@@ -1,4 +1,4 @@
-"""Lifetimes of the tiles of a kernel, and places in shared memory where no two of them meet."""
+"""Lifetimes of the tiles of a kernel, and offsets in shared memory at which no two live tiles overlap."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Lifetime = tuple[int, int]
 
 
 def lifetimes(body: Block) -> dict[SSAValue, Lifetime]:
-    """For each tile and buffer that operations use, from which one to which one it must keep what it holds.
+    """Return, for each tile and buffer in use, the first and the last operation between which its contents
+    matter.
 
-    What an iteration of a loop leaves to the next one, or to what stands outside, lives through all of the
-    loop.
+    If an iteration of a loop passes a value on to the next one, or to operations outside, the tile lives
+    through all of the loop.
     """
     order = list(body.walk())
     number = {op: place for place, op in enumerate(order)}
@@ -54,14 +55,14 @@ def _loops_around(op: Operation) -> list[kernel.ForOp]:
 
 
 def _overwrites(op: Operation, tile: SSAValue) -> bool:
-    """True if an operation writes to all of a tile, and reads nothing of it."""
+    """True if an operation writes all of a tile, and reads nothing of it."""
     return tile in kernel.tiles_written(op) and tile not in kernel.tiles_read(op)
 
 
 def arrange(
     sizes: Mapping[Key, int], lives: Mapping[Key, Lifetime], alignment: int
 ) -> tuple[dict[Key, int], int]:
-    """An offset for each tile, and the bytes that they take together; the largest tiles choose first."""
+    """Return an offset for each tile, and the bytes of all of them; the largest tiles are placed first."""
     placed: dict[Key, int] = {}
     for tile in sorted(sizes, key=lambda each: -sizes[each]):
         low, high = lives[tile]

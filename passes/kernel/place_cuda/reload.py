@@ -1,4 +1,4 @@
-"""Loading tiles again after loops that do not use them, where registers do not hold all that lives on."""
+"""Reloads of tiles after loops that do not use them, if registers do not hold all live tiles."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .rows import RowPlan
 
 
 def load_again(plan: RowPlan) -> bool:
-    """Load what comes from inputs once more after loops that do not touch it; whether there is such a tile.
+    """Load blocks of inputs once more after loops that do not use them; return True if there is such a tile.
 
-    A residual, for one, is read before a layer and added after it.
+    An example is a residual, which is read before a layer and added after it.
     """
     return True in [_split(tile) for tile in plan.held]
 
@@ -38,7 +38,7 @@ def _split(tile: SSAValue) -> bool:
 
 
 def _accesses(tile: SSAValue) -> list[Operation]:
-    """The operations that use a tile, in order; none where they do not stand in one block."""
+    """The operations that use a tile, in order; none if they are not all in one block."""
     found = list(dict.fromkeys(use.operation for use in tile.uses))
     bodies = {op.parent for op in found}
     if len(bodies) != 1 or (body := bodies.pop()) is None:
@@ -65,16 +65,16 @@ def _load_before(
     body = place.parent
     assert isinstance(body, Block)
     assert isinstance(tile.type, kernel.TileType)
-    room, again = kernel.TileOp(tile.type), cursor.clone()
-    room.result.name_hint, again.result.name_hint = tile.name_hint, cursor.result.name_hint
-    loaded = kernel.LoadOp(room.result, again.result)
+    fresh_tile, again = kernel.TileOp(tile.type), cursor.clone()
+    fresh_tile.result.name_hint, again.result.name_hint = tile.name_hint, cursor.result.name_hint
+    loaded = kernel.LoadOp(fresh_tile.result, again.result)
     loaded.location = load.location
     first = body.first_op
     assert first is not None
-    body.insert_op_before(room, first)
+    body.insert_op_before(fresh_tile, first)
     for op in (again, loaded):
         body.insert_op_before(op, place)
     for user in users:
         for index, operand in enumerate(user.operands):
             if operand is tile:
-                user.operands[index] = room.result
+                user.operands[index] = fresh_tile.result

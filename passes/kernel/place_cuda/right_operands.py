@@ -1,8 +1,8 @@
-"""Right operands that a kernel computes itself, as keys and values from the rows of a short sequence.
+"""Right operands that a kernel computes itself, such as keys and values from the rows of a short sequence.
 
-Warps keep rows of what they compute, and each of them multiplies with all of a right operand: it goes from
-registers to a swizzled tile in shared memory, once, where it has been computed. So do numbers of rows, as
-norms of keys, that sweeps take as those of their columns.
+Warps keep rows of their results, and each of them multiplies with all of a right operand. So the operand
+moves from registers to a swizzled tile in shared memory once, directly after it has been computed. The same
+holds for vectors of rows, such as norms of keys, that sweeps use as vectors of columns.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def is_only_right_operand(tile: SSAValue) -> bool:
 
 
 def share_right_operands(parallel: kernel.ParallelOp) -> None:
-    """Let moves of what a kernel has computed to right operands go to shared memory, in place, and copy
-    vectors over the columns of others there.
+    """Write computed right operands to shared memory, in place, and copy vectors that are used over columns
+    there.
     """
     contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
     rows = {kernel.dims_of(op.accumulator)[0] for op in contractions}
@@ -49,12 +49,12 @@ def share_right_operands(parallel: kernel.ParallelOp) -> None:
         Rewriter.replace_value_with_new_type(tile, shared)
         op.target.owner.swizzled = UnitAttr()
         if len(writers) == 1:
-            _put_behind(op, writers[0])
+            _move_after(op, writers[0])
 
 
 def _shared_vector(vector: SSAValue, sweep: kernel.SweepOp, parallel: kernel.ParallelOp) -> SSAValue:
-    """The copy in shared memory of a vector that a kernel has computed before a sweep reads it; the vector
-    itself, where it is loaded.
+    """The copy in shared memory of a vector that a kernel computes before a sweep reads it; the vector itself
+    if it is loaded.
     """
     writers = kernel.writers(vector)
     bodies = {op.parent for op in writers}
@@ -74,21 +74,23 @@ def _shared_vector(vector: SSAValue, sweep: kernel.SweepOp, parallel: kernel.Par
 def copy_to_shared(
     value: SSAValue, element_type: Attribute, writer: Operation, parallel: kernel.ParallelOp
 ) -> kernel.TileOp:
-    """A tile in shared memory that gets what a tile holds when an operation has written it."""
+    """Copy a tile to a new tile in shared memory, directly after an operation has written it; return the new
+    one.
+    """
     first, body = parallel.body.block.first_op, writer.parent
     assert first is not None
     assert isinstance(body, Block)
-    room = kernel.TileOp(kernel.TileType(kernel.dims_of(value), element_type, space=Space.Shared))
-    room.result.name_hint = value.name_hint
-    parallel.body.block.insert_op_before(room, first)
-    move = kernel.MoveOp(room.result, value)
+    shared_tile = kernel.TileOp(kernel.TileType(kernel.dims_of(value), element_type, space=Space.Shared))
+    shared_tile.result.name_hint = value.name_hint
+    parallel.body.block.insert_op_before(shared_tile, first)
+    move = kernel.MoveOp(shared_tile.result, value)
     move.location = writer.location
     body.insert_op_after(move, writer)
-    return room
+    return shared_tile
 
 
-def _put_behind(move: Operation, writer: Operation) -> None:
-    """Move what the writer has just written, not in each iteration of a loop further in."""
+def _move_after(move: Operation, writer: Operation) -> None:
+    """Place a move directly after the operation that writes its source, outside of inner loops."""
     body = writer.parent
     if isinstance(body, Block) and body.find_ancestor_op_in_block(move) is not None:
         move.detach()

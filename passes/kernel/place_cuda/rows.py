@@ -1,8 +1,8 @@
-"""Which kernels warps can do row by row: each keeps some rows of all tiles in its registers.
+"""Plan for a kernel that warps compute row by row: each warp keeps some rows of all tiles in its registers.
 
-The rows are those of one dim, over which the grid runs: contractions have them as rows of their result and of
-their left operand, sweeps go along them. A warp never needs what another one holds, so only what all of them
-read, right operands above all, lies in shared memory.
+The rows are those of one dim, over which the grid runs. They are the rows of the result and of the left
+operand of each contraction, and sweeps go along them. A warp never needs what another one holds. So only what
+all of them read, mainly right operands, lies in shared memory.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ....dialects.kernel.tile_layouts import length_of, padded
 HELD_TYPES = (BFloat16Type, Float16Type, Float32Type)
 """Types of elements that registers hold as f32."""
 WIDEST = 512
-"""Columns of a tile that is looked at at all."""
+"""Columns of the widest tile that is considered."""
 
 
 @dataclass(frozen=True)
 class RowPlan:
-    """A kernel that warps do row by row."""
+    """A plan for a kernel that warps compute row by row."""
 
     rows: frozenset[str]
-    """The dims whose blocks warps share out: those of the rows of contractions."""
+    """The dims of rows of contractions; warps divide the rows of their blocks."""
     multiply: Attribute
     """The type of the operands of contractions in memory."""
     held: tuple[SSAValue, ...]
@@ -39,7 +39,9 @@ class RowPlan:
 def row_plan(
     parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], widest: int = WIDEST
 ) -> RowPlan | None:
-    """Return a plan by which warps do a kernel, if there is one; with tiles of up to so many columns."""
+    """Return a plan by which warps compute a kernel row by row, or None; with tiles of up to so many
+    columns.
+    """
     contractions = [op for op in parallel.walk() if isinstance(op, kernel.ContractOp)]
     rows = frozenset(kernel.dims_of(op.accumulator)[0] for op in contractions)
     types = {_operand_type(op) for op in contractions}
@@ -63,8 +65,8 @@ def row_plan(
 
 
 def _operand_type(op: kernel.ContractOp) -> Attribute | None:
-    """The type of a contraction's operands in memory, if warps can do it: f16 or bf16 for tensor cores, f32
-    for FMA units or, in tf32, for tensor cores.
+    """The type of a contraction's operands in memory, if warps can compute it: f16 or bf16 for tensor cores,
+    f32 for FMA units or, in tf32, for tensor cores.
     """
     if op.multiply is not None and not isinstance(op.multiply, FloatTF32Type):
         return op.multiply
@@ -73,7 +75,7 @@ def _operand_type(op: kernel.ContractOp) -> Attribute | None:
 
 
 def contiguous_axis(cursor: SSAValue) -> int | None:
-    """The axis of a block of an array (0 or 1) along which elements follow each other, if one is such."""
+    """The axis of a block of an array (0 or 1) along which elements are contiguous, if there is one."""
     owner = cursor.owner
     assert isinstance(owner, kernel.CursorOp)
     last = owner.axis_dims[-1][-1]

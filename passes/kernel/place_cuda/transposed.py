@@ -1,8 +1,8 @@
-"""Contractions whose right operand has to be the left one, turned over: (a b^T)^T = b a^T.
+"""Contractions whose operands are exchanged by transposition: (a b^T)^T = b a^T.
 
-Warps keep rows of what they compute, and read right operands from arrays. Where a weight stands on the left
-of what was computed from rows, or of rows that are read, the transposed product has these rows as its own; so
-then have the tiles that are computed from it, up to the arrays where they are stored.
+Warps keep rows of their results, and read right operands from arrays. If a weight is the left operand of a
+contraction with computed rows, or with rows that are loaded, the transposed product has these rows as its
+own. The tiles that are computed from it are then transposed too, up to the arrays where they are stored.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .rows import contiguous_axis
 
 
 def transpose_contractions(parallel: kernel.ParallelOp) -> None:
-    """Turn over what can be, in place."""
+    """Transpose all contractions that need it and allow it, in place."""
     for op in list(parallel.walk()):
         if not isinstance(op, kernel.ContractOp) or not isinstance(op.lhs.type, kernel.CursorType):
             continue
-        if _stands_on_the_wrong_side(op):
+        if _must_be_left_operand(op):
             tiles = _turned_with(op.accumulator)
             if tiles is not None:
                 _turn(tiles)
 
 
-def _stands_on_the_wrong_side(op: kernel.ContractOp) -> bool:
-    """True if a contraction's right operand has to be the left one: it is computed from rows, or it alone has
-    rows that are contiguous in memory.
+def _must_be_left_operand(op: kernel.ContractOp) -> bool:
+    """True if the right operand of a contraction has to be the left one: it is computed from rows, or it is
+    the only one with rows that are contiguous in memory.
     """
     if isinstance(op.rhs.type, kernel.TileType):
         return not _is_loaded(op.rhs) or contiguous_axis(op.lhs) == 0
@@ -38,12 +38,12 @@ def _stands_on_the_wrong_side(op: kernel.ContractOp) -> bool:
 
 
 def _is_loaded(tile: SSAValue) -> bool:
-    """True if a tile is nothing but a block of an array."""
+    """True if a tile is only a loaded block of an array."""
     return all(isinstance(writer, kernel.LoadOp) for writer in kernel.writers(tile))
 
 
 def _turned_with(start: SSAValue) -> list[SSAValue] | None:
-    """The tiles that must be turned over with one; None where one cannot be."""
+    """The tiles that must be transposed together with one; None if one of them cannot be."""
     found = [start]
     for tile in found:
         for use in tile.uses:
@@ -92,7 +92,7 @@ def _turn(tiles: list[SSAValue]) -> None:
 
 
 def _turned_cursor(cursor: SSAValue) -> SSAValue:
-    """A cursor at the same place that has rows for columns."""
+    """A transposed cursor at the same place."""
     owner, item = cursor.owner, cursor.type
     assert isinstance(owner, kernel.CursorOp)
     assert isinstance(item, kernel.CursorType)

@@ -1,4 +1,4 @@
-"""Vectors of arrays on their way to shared memory: asynchronously, and ahead in loops that fetch ahead."""
+"""Asynchronous copies of vectors to shared memory, ahead of their iteration in loops that fetch ahead."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .rows import contiguous_axis
 
 
 def fetch_vectors(parallel: kernel.ParallelOp, spaces: Collection[Space] = (Space.Shared,)) -> None:
-    """Let vectors of inputs that lie in these memories be copied asynchronously: the scales and shifts of a
-    normalisation, masks of keys.
+    """Let vectors of inputs in these memories be copied asynchronously, such as the scales and shifts of a
+    normalisation, or masks of keys.
     """
     for op in parallel.walk():
         if not isinstance(op, kernel.LoadOp) or not _is_vector(op, spaces):
@@ -28,7 +28,7 @@ def fetch_vectors(parallel: kernel.ParallelOp, spaces: Collection[Space] = (Spac
 
 
 def _is_vector(op: kernel.LoadOp, spaces: Collection[Space]) -> bool:
-    """True if a load copies a vector whose elements follow each other, and nothing else is copied there."""
+    """True if a load copies a vector with contiguous elements, and no other operation writes the tile."""
     item, tile, cursor = op.source.type, op.target.type, op.source.owner
     assert isinstance(item, kernel.CursorType)
     assert isinstance(tile, kernel.TileType)

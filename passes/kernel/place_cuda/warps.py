@@ -1,9 +1,9 @@
-"""The placement of kernels that warps do row by row: fragments in registers, operands in swizzled stages.
+"""The placement of kernels on warps row by row: fragments in registers, operands in swizzled stages.
 
 Sums of contractions, and all that is computed from them, stay in the registers of the warp that has the rows.
-A left operand that was computed there is multiplied from there. What comes from arrays for a contraction goes
-to shared memory by asynchronous copies: in a loop, the blocks of the next iterations are fetched while one is
-computed with.
+A left operand that was computed there is multiplied from there. Blocks of arrays go to shared memory for a
+contraction by asynchronous copies. In a loop, the blocks of the next iterations are fetched during the
+computation with the current ones.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ STAGES = 2
 MOST_ROWS = 256
 MOST_WARPS = 8
 MOST_REGISTERS = 176
-"""Columns of tiles that a warp of 32 rows holds at a time: each is a register of every thread."""
+"""Columns of tiles that a warp of 32 rows holds at a time: each column takes a register of every thread."""
 LARGEST_SHARED = 163 * 1024
-"""Shared memory that a block of sm_80 may have; used where less would leave a kernel without tensor cores."""
+"""Shared memory of a block on sm_80, at most; used if less would leave a kernel without tensor cores."""
 
 
 class Staging(Enum):
-    """Amounts that are brought to shared memory, and how far ahead: from much to little."""
+    """Kinds of blocks that go through shared memory, and how far ahead, from much to little."""
 
     All = 0
-    """Also blocks of operands' type that only fill registers; in loops, all for the next iteration."""
+    """Also blocks of operands' type that only fill registers; in loops, one iteration ahead."""
     Operands = 1
-    """All that contractions read."""
+    """All operands of contractions."""
     InTime = 2
-    """All that contractions read, for the current iteration."""
+    """All operands of contractions, for the current iteration."""
 
 
 def place_by_warps(
@@ -60,7 +60,7 @@ def place_by_warps(
     shared_memory: int,
     staging: Staging = Staging.All,
 ) -> bool:
-    """Place the tiles of one parallel loop; False where they do not fit, and it is left half done."""
+    """Place the tiles of one parallel loop; False if they do not fit, and the loop is then half placed."""
     dims = block.parse_dims(function.attributes[block.DIMS])
     width = held_at_once(parallel, plan, dims)
     lengths = [padded(length_of(dims, name) or 0) for name in plan.rows]
@@ -87,7 +87,7 @@ def place_by_warps(
 
 
 def held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, block.DimAttr]) -> int:
-    """The most columns of tiles in registers that are alive at the same time."""
+    """The largest number of columns of tiles in registers that are alive at the same time."""
     lives = lifetimes(parallel.body.block)
     events: list[tuple[int, int, int]] = []
     for tile in plan.held:
@@ -106,7 +106,7 @@ def held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, blo
 
 
 class StagedOperands:
-    """Return what is brought to shared memory: for contractions, and for tiles in registers."""
+    """Choice of the blocks that go through shared memory: for contractions, and for tiles in registers."""
 
     def __init__(
         self,
@@ -133,8 +133,8 @@ class StagedOperands:
                 self.cursors.setdefault(op.source, []).append(op)
 
     def _is_staged(self, op: kernel.LoadOp) -> bool:
-        """True if a tile in registers is filled from shared memory: blocks of an input as operands are, if
-        there is room for those that are more than operands.
+        """True if a tile in registers is filled through shared memory: a block of an input with operands'
+        type, if there is room for blocks beside operands.
         """
         item = op.source.type
         assert isinstance(item, kernel.CursorType)
@@ -147,7 +147,7 @@ class StagedOperands:
         )
 
     def stages(self, cursor: SSAValue) -> int:
-        """Return the number of iterations whose blocks there is room for."""
+        """Return the number of iterations whose blocks fit."""
         owner = cursor.owner
         assert isinstance(owner, kernel.CursorOp)
         loop = owner.parent_op()
@@ -156,7 +156,7 @@ class StagedOperands:
         return 1 if _writes(loop, owner.array) else STAGES
 
     def insert(self) -> None:
-        """Write the loads, and let what read arrays read what they bring."""
+        """Insert the loads, and let operations read the tiles instead of the arrays."""
         first = self.parallel.body.block.first_op
         assert first is not None
         for cursor, readers in self.cursors.items():
@@ -222,7 +222,7 @@ class StagedOperands:
 
 
 def _is_only_multiplied(op: kernel.LoadOp) -> bool:
-    """True if what a load brings is a left operand of contractions, and nothing else."""
+    """True if a loaded block is only a left operand of contractions."""
     held = op.target
     return kernel.writers(held) == [op] and all(
         isinstance(user, kernel.ContractOp) and user.lhs is held for user in kernel.readers(held)
@@ -230,7 +230,7 @@ def _is_only_multiplied(op: kernel.LoadOp) -> bool:
 
 
 def _is_alone_in_sweeps(tile: SSAValue) -> bool:
-    """True if all sweeps over a block go over no other, so that either axis of it may lie along the lanes."""
+    """True if sweeps over a block use no other block, so that either axis of it may lie along the lanes."""
     sweeps = [use.operation for use in tile.uses if isinstance(use.operation, kernel.SweepOp)]
     blocks = (value for op in sweeps for value in op.operands if value is not tile)
     return all(isinstance(value.type, kernel.TileType) and len(value.type.dims) < 2 for value in blocks)
@@ -249,11 +249,10 @@ def _writes(loop: kernel.ForOp, array: SSAValue) -> bool:
 def assign_offsets(
     parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr], warps: int, columns: int = 1
 ) -> int:
-    """Places in shared memory, where no two tiles meet that hold something at the same time; gives the bytes
-    that they take together.
+    """Assign offsets in shared memory at which no two live tiles overlap; return the bytes of all together.
 
-    Results of 16 bits go to global memory through it, each by a piece for the store alone; what warps side by
-    side reduce of a row, they exchange there.
+    Results of 16 bits go to global memory through a part of it that belongs to the store. Warps side by side
+    exchange their partial reductions of a row through another part.
     """
     body = parallel.body.block
     number = {op: place for place, op in enumerate(body.walk())}
@@ -295,7 +294,7 @@ def _loop_that_fetches(tile: SSAValue) -> kernel.ForOp:
 
 
 def _goes_through_shared(op: kernel.StoreOp) -> bool:
-    """True if a result has 16-bit elements, whose stores are whole sectors only by way of shared memory."""
+    """True if a result has 16-bit elements: only through shared memory do its stores write whole sectors."""
     tile = op.source.type
     item = op.target.type
     assert isinstance(tile, kernel.TileType)

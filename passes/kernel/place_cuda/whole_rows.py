@@ -1,8 +1,8 @@
 """The placement of kernels without contractions: whole rows in registers, each read once and written once.
 
-A row is a warp's, or, where it is long, all of a block's; its threads hold pieces of it, and reduce along it
-by shuffles. Such kernels wait for memory, and need nothing but wide accesses. What unites the parts of a loop
-is one, too: parts of each row go by.
+A row belongs to a warp or, if it is long, to all of a block. Its threads hold pieces of it, and reduce along
+it by shuffles. Such kernels are limited by memory, and need only wide accesses. A kernel that merges the
+parts of a loop is one, too: it goes over parts of each row.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .general import set_space
 from .rows import HELD_TYPES
 
 GROUPS = (32, 128, 256)
-"""Threads that may hold a row together."""
+"""Numbers of threads that may hold a row together."""
 MOST_ELEMENTS = 32
-"""Elements of a row that a thread holds at most, for rows that a larger group could hold."""
+"""Elements of a row that a thread holds at most, if a larger group could hold the row."""
 MOST_AT_ALL = 64
 THREADS = 128
 
 
 def place_whole_rows(parallel: kernel.ParallelOp, dims: dict[str, block.DimAttr]) -> bool:
-    """Place the tiles of one parallel loop; False, and nothing is changed, where rows are no form for it."""
+    """Place the tiles of one parallel loop; return False, and change nothing, if the form does not apply."""
     tiles = [op for op in parallel.walk() if isinstance(op, kernel.TileOp) and op.result.uses]
     shapes = {_type(op).dims for op in tiles}
     blocks = {shape for shape in shapes if len(shape) == 2}

@@ -1,1 +1,1 @@
-"""Helpers that several laws share: views of contractions, maps and nests, edits of maps, small operators."""
+"""Helpers of several laws: views of contractions, maps and nests, edits of maps, small operators."""

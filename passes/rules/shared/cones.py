@@ -1,4 +1,4 @@
-"""Cones: a map, a map that captures what it makes, and all operations between them."""
+"""Cones: a producer map, a consumer map that captures its results, and all operations between them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...analysis.facts import Facts
 
 @dataclass(frozen=True)
 class Extending:
-    """A map, the map that captures what it makes, the cone of all operations between them, and where the cone
-    is to go.
+    """A producer map, the consumer map that captures its results, the cone of all operations between them,
+    and the map that takes the cone in.
 
-    The target is the consumer, or the map inside it in whose body a map over the producer's dim takes the
-    result up.
+    That target is the consumer, or the map inside it in whose body a map over the producer's dim reads the
+    result.
     """
 
     producer: block.MapOp
@@ -41,7 +41,7 @@ class Extending:
         return found
 
     def outside_uses(self, value: SSAValue) -> list[Use]:
-        """The uses of a value that are neither in the cone nor in the target, nor an argument of the
+        """The uses of a value outside of the cone and the target, other than as an argument of the
         consumer.
         """
         return [
@@ -52,7 +52,7 @@ class Extending:
         ]
 
     def outside_users(self, value: SSAValue) -> list[Operation]:
-        """The operations of the producer's block that hold such uses."""
+        """The operations of the producer's block that contain such uses."""
         found: dict[Operation, None] = {}
         for use in self.outside_uses(value):
             op: Operation | None = use.operation
@@ -64,7 +64,7 @@ class Extending:
 
 
 def is_within(op: Operation | None, scopes: tuple[Operation, ...], but: Operation | None = None) -> bool:
-    """True if an operation is one of `scopes` (other than `but`), or stands inside one."""
+    """True if an operation is one of `scopes` (other than `but`), or is inside one."""
     if op is but and but is not None:
         return False
     while op is not None:
@@ -75,7 +75,7 @@ def is_within(op: Operation | None, scopes: tuple[Operation, ...], but: Operatio
 
 
 def cone_between(producer: Operation, consumer: Operation, facts: Facts) -> tuple[Operation, ...]:
-    """The producer and every operation that needs it and that the consumer needs, in order."""
+    """The producer, and every operation that depends on it and on which the consumer depends, in order."""
     cone = [producer]
     members = {producer}
     for op in facts.between(producer, consumer):
@@ -86,10 +86,10 @@ def cone_between(producer: Operation, consumer: Operation, facts: Facts) -> tupl
 
 
 def targets(producer: block.MapOp, consumer: block.MapOp) -> list[block.MapOp]:
-    """The maps, from the consumer inwards, in whose body something could take up what the producer makes.
+    """The maps, from the consumer inwards, in whose body an operation could take up the producer's result.
 
     That is a map over the producer's dim that reads a list of the producer's, or a list that the producer
-    reads, or a reduction of a list of the producer's.
+    reads, or it is a reduction of a list of the producer's.
     """
     made = set(producer.results)
     shared = made.union(producer.inputs)

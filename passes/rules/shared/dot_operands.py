@@ -1,4 +1,6 @@
-"""A contraction seen from one of its operands, so that one text serves for the left and the right one."""
+"""A contraction seen from one of its operands, so that a law is written once for the left and the right
+one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from .items import cast
 
 @dataclass(frozen=True)
 class DotOperand:
-    """The left or the right operand of a contraction: `dot(a, b)` is a·bᵀ, so both have rows of one kind."""
+    """The left or the right operand of a contraction. `dot(a, b)` is a·bᵀ, so rows mean the same for both."""
 
     dot: block.DotOp
     left: bool
@@ -33,7 +35,7 @@ class DotOperand:
         return (own, other) if self.left else (other, own)
 
     def contract(self, place: Placer, own: SSAValue, other: SSAValue | None = None) -> SSAValue:
-        """Contract another item in the operand's place, in its element type, with `other` if it is given."""
+        """Contract another item in place of the operand, in its element type; with `other` if it is given."""
         own = cast(place, own, block.element_type_of(self.value.type))
         operands = self.in_order(own, self.other if other is None else other)
         return place(block.DotOp(*operands, self.dot.accumulator), self.dot.result.name_hint)

@@ -1,7 +1,7 @@
-"""The base of the three laws that extend a map, and what they share.
+"""The base of the three laws that extend a map, and their helpers.
 
-Extensions repeat work to save traffic: they are never part of the fixpoint, but tried one by one by the
-driver, which keeps an extension only if a structural law fires afterwards.
+Extensions repeat work to save traffic. They are never part of the fixpoint: the driver tries them one by one,
+and keeps an extension only if a structural law fires afterwards.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Extension(Law[block.MapOp, SiteT], Generic[SiteT]):
     phase = Phase.EXTENSION
     topic = Topic.EXTENSIONS
     repeats: ClassVar[str]
-    """The work that is done more often afterwards."""
+    """The operations that run more often afterwards."""
 
     def has_contractions(self, site: SiteT) -> bool:
-        """True if contractions are among what is repeated; extensions without are tried first."""
+        """True if contractions are repeated; extensions without them are tried first."""
         raise NotImplementedError
 
     def describe(self, site: SiteT) -> str:
@@ -38,7 +38,7 @@ class Extension(Law[block.MapOp, SiteT], Generic[SiteT]):
 
 @dataclass(frozen=True)
 class Part:
-    """The operations inside a map, at any depth, and the values from outside it that one result needs."""
+    """The operations inside a map, at any depth, and the values from outside, on which one result depends."""
 
     ops: tuple[Operation, ...]
     outside: tuple[SSAValue, ...]
@@ -49,7 +49,7 @@ class Part:
 
 
 def part_for(map_: block.MapOp, result: SSAValue) -> Part:
-    """The part of a map that makes one of its results; of inner maps only what makes the results needed."""
+    """The part of a map that computes one of its results, with only the needed results of inner maps."""
     ops: dict[Operation, None] = {}
     outside: dict[SSAValue, None] = {}
     pending = _yielded_for(map_, result)
@@ -77,15 +77,15 @@ def part_for(map_: block.MapOp, result: SSAValue) -> Part:
 
 
 def _yielded_for(map_: block.MapOp, result: SSAValue) -> list[SSAValue]:
-    """Return what a map's body yields for one result: one value, and the exponent of a sum that is relative
-    to a maximum.
+    """Return the values that a map's body yields for one result: one value, and the exponent of a sum that is
+    relative to a maximum.
     """
     index = map_.results.index(result)  # pyright: ignore[reportArgumentType]
     return [map_.yield_op.arguments[kept] for kept in map_.with_pivots([index])]
 
 
 def named(value: SSAValue) -> str:
-    """Return the name of a value as people would say it."""
+    """Return the name of a value for messages."""
     return f"%{value.name_hint}" if value.name_hint else "a list without a name"
 
 
@@ -95,7 +95,7 @@ def contains_contraction(ops: Sequence[Operation]) -> bool:
 
 
 def slice_of(map_: block.MapOp, result: SSAValue) -> block.MapOp:
-    """A detached copy of a map that only makes one of its results, its first; a maximum that it is relative
+    """A detached copy of a map with only one of its results, which comes first; a maximum that it is relative
     to comes second.
     """
     copy = map_.clone()
@@ -132,7 +132,7 @@ def _erase_dead(map_: block.MapOp) -> None:
 
 
 def replace_inside(scope: Operation, old: SSAValue, new: SSAValue, rewriter: PatternRewriter) -> None:
-    """Let everything inside an operation use another value."""
+    """Replace a value in everything inside an operation."""
 
     def inside(operation: Operation) -> bool:
         parent = operation.parent_op()

@@ -1,4 +1,4 @@
-"""Building the small operators on items that laws put in the place of others."""
+"""Builders of the small operators on items that laws insert."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _elementwise(item: SSAValue, element_type: Attribute, *ops: type[Operation])
 
 
 def cast(place: Placer, item: SSAValue, element_type: Attribute) -> SSAValue:
-    """The item in another float type; itself where it has that type."""
+    """Convert an item to another float type; return the item itself if it has that type."""
     own = block.element_type_of(item.type)
     if own == element_type:
         return item
@@ -71,7 +71,7 @@ def total(place: Placer, *terms: SSAValue) -> SSAValue:
 
 
 def uniform(place: Placer, item: SSAValue, value: float) -> SSAValue:
-    """An item like another one, all of whose elements are one number."""
+    """An item like another one, with one number for all elements."""
     assert isinstance(item.type, block.ItemType)
     element_type = item.type.element_type
     assert isa(element_type, AnyFloat)

@@ -1,4 +1,4 @@
-"""Edits of maps that laws share: more results, more inputs, two maps made one."""
+"""Edits of maps that laws share: add results, add inputs, merge two maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ....dialects.block import Kind
 
 
 def after(op: Operation) -> Operation:
-    """Return the operation after one; every block ends in a terminator."""
+    """Return the operation after one. There is always one, because every block ends in a terminator."""
     assert op.next_op is not None
     return op.next_op
 
@@ -32,7 +32,7 @@ def make_map(
     body: Region,
     pivots: Sequence[int | None] = (),
 ) -> block.MapOp:
-    """A map over the same dim, in the name of another; `pivots` as for `block.MapOp`."""
+    """Make a map over the same dim as another, on its behalf; `pivots` as for `block.MapOp`."""
     new = block.MapOp(like.dim_name, inputs, kinds, body, pivots)
     new.attributes.update(like.attributes)
     new.location = like.location
@@ -40,7 +40,7 @@ def make_map(
 
 
 def set_yield(map_: block.MapOp, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
-    """Make the body of a map, about to be replaced, yield other values."""
+    """Let the body of a map that will be replaced yield other values."""
     last = map_.yield_op
     new = block.YieldOp(*values)
     new.location = last.location
@@ -83,10 +83,10 @@ def add_input(
 def merge_maps(
     first: block.MapOp, second: block.MapOp, between: Sequence[Operation], rewriter: PatternRewriter
 ) -> block.MapOp:
-    """One map that does what `first` and then `second` do, in each iteration.
+    """Make one map that does the work of `first` and then of `second` in each iteration.
 
-    What `second` reads of `first` it reads in the same iteration. The new map takes the place of `first`;
-    `between`, which `second` needs and which stands after `first`, is moved in front.
+    `second` may read of `first` only elements of the same iteration. The new map replaces `first`. `between`,
+    on which `second` depends and which stands after `first`, moves before it.
     """
     for op in between:
         op.detach()

@@ -1,4 +1,4 @@
-"""The scalar computations of element-wise operators, written one after the other into one region."""
+"""Writers of the scalar computations of element-wise operators, which put several into one region."""
 
 from __future__ import annotations
 

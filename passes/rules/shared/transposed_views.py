@@ -1,4 +1,4 @@
-"""Lists that are read with their dims nested in another order, and the elements that a nest of maps reads."""
+"""Views of lists with their dims nested in another order, and the elements that a nest of maps reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TransposedView:
 
     @property
     def made(self) -> tuple[str, ...]:
-        """The dims of the list, outermost first."""
+        """The dims of the list as it is made, outermost first."""
         return dims_of(self.list.type)
 
     @property
@@ -34,13 +34,15 @@ class TransposedView:
 
     @property
     def depth(self) -> int:
-        """Number of dims, from the outermost, that change their places."""
+        """Number of dims, from the outermost, that the view permutes."""
         pairs = zip(self.made, self.wanted, strict=True)
         return 1 + max(level for level, (own, other) in enumerate(pairs) if own != other)
 
     @property
     def nest(self) -> list[block.MapOp]:
-        """The maps over those dims, as far as one makes what the one around it yields; outermost first."""
+        """The maps over those dims that form a nest, each yielding the result of the next; outermost
+        first.
+        """
         found: list[block.MapOp] = []
         value = self.list
         while len(found) < self.depth:
@@ -52,13 +54,13 @@ class TransposedView:
         return found
 
     def inversions(self) -> int:
-        """Return the number of pairs of dims that are nested the other way round."""
+        """Return the number of pairs of dims with opposite nesting."""
         place = {dim: index for index, dim in enumerate(self.wanted)}
         return sum(place[outer] > place[inner] for outer, inner in combinations(self.made, 2))
 
 
 def transposed_view(op: Operation) -> TransposedView | None:
-    """The view that a partition is, if it shows an assembled list in another order of its dims."""
+    """The view that a partition is, if it shows an assembled list with its dims in another order."""
     if not isinstance(op, block.PartitionOp) or not isinstance(op.tensor.owner, block.AssembleOp):
         return None
     source = op.tensor.owner
@@ -98,7 +100,7 @@ class Element:
 
 
 def elements_of(nest: Sequence[block.MapOp]) -> dict[Element, list[BlockArgument]]:
-    """The elements that the innermost body reads, each with the arguments that it is."""
+    """The elements that the innermost body reads, each with its arguments at all levels."""
     known: dict[SSAValue, Element] = {}
     for level, map_ in enumerate(nest):
         for value, argument in zip(map_.inputs, map_.body.block.args, strict=True):
@@ -113,7 +115,7 @@ def elements_of(nest: Sequence[block.MapOp]) -> dict[Element, list[BlockArgument
 
 
 def changes_order(element: Element, site: TransposedView) -> bool:
-    """True if the list of an element must be seen in another order than it has."""
+    """True if the list of an element must be viewed in another order than its own."""
     order = element.dims_in_order(site.made[: site.depth], site.wanted[: site.depth])
     return order != dims_of(element.list.type)
 
@@ -133,7 +135,7 @@ def is_viewable(value: SSAValue) -> bool:
 
 
 def view_in_order(value: SSAValue, dims: Sequence[str], place: Placer) -> SSAValue:
-    """Place a view of a list with its dims nested in another order."""
+    """Insert a view of a list with its dims nested in another order."""
     item = item_of(value.type)
     assert isinstance(item, block.ItemType)
     wanted = block.list_type(dims, item)

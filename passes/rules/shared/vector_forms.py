@@ -21,7 +21,7 @@ def is_statistic(value: SSAValue) -> bool:
 
 
 def scalar_form(op: block.ElementwiseOp) -> ScalarForm | None:
-    """Return the constant and the powers of operands whose product an element-wise op is."""
+    """Return the constant and the powers of operands, if an element-wise op is their product."""
     if (
         not is_float_item(op.result)
         or any(value.type != op.result.type for value in op.inputs)
@@ -61,7 +61,7 @@ def scalar_form(op: block.ElementwiseOp) -> ScalarForm | None:
 
 
 def flat_terms(op: block.LinearOp) -> list[tuple[CoefficientAttr, SSAValue]]:
-    """Return the terms of a linear form with those of the forms among them, equal terms merged."""
+    """Return the terms of a linear form, with nested forms expanded and equal terms merged."""
     terms: list[tuple[CoefficientAttr, SSAValue]] = []
     for coefficient, value in op.pairs:
         inner = value.owner
@@ -82,7 +82,7 @@ def flat_terms(op: block.LinearOp) -> list[tuple[CoefficientAttr, SSAValue]]:
 
 
 def flat_factors(op: block.MonomialOp) -> list[tuple[SSAValue, int]]:
-    """Return the factors of a product with those of the products among them, equal factors merged."""
+    """Return the factors of a product, with nested products expanded and equal factors merged."""
     merged: dict[SSAValue, int] = {}
     for value, exponent in op.pairs:
         inner = value.owner
@@ -95,7 +95,7 @@ def flat_factors(op: block.MonomialOp) -> list[tuple[SSAValue, int]]:
 
 
 def multiple(value: SSAValue, exponent: int) -> tuple[CoefficientAttr, SSAValue] | None:
-    """Return the constant factor of a power of a multiple, with the item that it is the multiple of."""
+    """Return the constant factor of a power of a multiple, and the item without it."""
     inner = value.owner
     if not isinstance(inner, block.LinearOp) or len(inner.terms) != 1:
         return None

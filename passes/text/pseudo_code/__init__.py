@@ -2,11 +2,11 @@
 
 An index stands for the indices of one block: in `for n in N`, n is one block of N after the other, `k[n, d]`
 is a block of k, and `where(n <= m, s, -inf)` compares the indices of elements. A dim without an index stands
-for all its elements. `dot(a, b)` is a·bᵀ. `forall` loops are free of order; `load` and `store` are the only
-moves between global and local memory.
+for all its elements. `dot(a, b)` is a·bᵀ. `forall` loops may run in any order; `load` and `store` are the
+only moves between global and local memory.
 
-A sum that is noted as "in units of exp(t)" is relative to the maximum t: where the maximum grows, what the
-sum holds fades, and what is added is brought to the new unit, so that -inf - -inf never arises.
+A sum with the note "in units of exp(t)" is relative to the maximum t. When the maximum grows, the sum is
+scaled down, and each new term is brought to the new unit, so that -inf - -inf never arises.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["pseudo_code"]
 
 
 def pseudo_code(function: FuncOp, *, ascii: bool = False, extents: bool = True) -> str:
-    """A function of block or array operations as pseudo-code, in lines of about 100 columns.
+    """Return a function of block or array operations as pseudo-code, in lines of about 100 columns.
 
-    `ascii` avoids other characters (`c^2`, `v.T`); `extents` tells the extents and block sizes of the dims.
+    `ascii` avoids other characters (`c^2`, `v.T`); `extents` shows the extents and block sizes of the dims.
     """
     return _FunctionWriter(function, ascii).text(with_extents=extents)
 
@@ -56,7 +56,7 @@ class _FunctionWriter:
         returned = [value for op in self.top if isinstance(op, ReturnOp) for value in op.arguments]
         assembled = [op for op in self.top if isinstance(op, block.AssembleOp)]
         for op in sorted(assembled, key=lambda op: op.result not in returned):
-            self.writer.house(op, self._name_array(op.result, op.result.name_hint or "out"))
+            self.writer.name_array(op, self._name_array(op.result, op.result.name_hint or "out"))
         for op in self.top:
             self._write(op)
         lines = self._header()
@@ -151,12 +151,12 @@ class _FunctionWriter:
 
 
 def _functions(operations: Iterable[Operation]) -> set[str]:
-    """The functions that a program calls by names that an item might have."""
+    """The functions that a program calls by names that could also be those of items."""
     return {op.name.removeprefix("math.") for op in operations if op.name.startswith("math.")}
 
 
 def _extent_texts(dims: dict[str, block.DimAttr]) -> list[str]:
-    """`M, Q = 104`: dims that are alike together."""
+    """`M, Q = 104`: dims of the same extent together."""
     alike: dict[str, list[str]] = {}
     for name, dim in dims.items():
         extent = "?" if dim.static_extent is None else str(dim.static_extent)

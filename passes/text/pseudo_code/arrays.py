@@ -27,15 +27,15 @@ from .scalars import Share, constant, region_expressions
 UNKNOWN_EXTENT = "?"
 
 Describe = Callable[[SSAValue], str]
-"""The text that stands for a value."""
+"""Gives the text for a value."""
 
 
 def array_expressions(
     op: Operation, describe: Describe, prefix: str, share: Share, ascii: bool
 ) -> list[Expr]:
-    """Return what an array operation computes: one expression for each result, or one for all of them.
+    """Return the results of an array operation: one expression for each result, or one for all of them.
 
-    `prefix` stands before the names of operations.
+    `prefix` precedes the names of operations.
     """
     operands: list[Expr] = [Name(describe(value)) for value in op.operands]
     match op:

@@ -1,4 +1,6 @@
-"""Expressions as people write them: sums, quotients, powers and calls, with as few parentheses as can be."""
+"""Expressions in mathematical notation: sums, quotients, powers and calls, with as few parentheses as
+possible.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class _Node:
-    """The base of all expressions; `text` has parentheses where the surroundings bind tighter."""
+    """The base of all expressions; `text` adds parentheses if the surroundings bind tighter."""
 
     @property
     def parts(self) -> tuple[Expr, ...]:
@@ -280,7 +282,7 @@ def _sigmoid_argument(expr: Expr) -> Expr | None:
 
 
 def _opposite(expr: Expr) -> Expr | None:
-    """The `x` that `expr` is visibly `-x` of."""
+    """The `x` for which an expression is `-x`, if its form shows that."""
     if _is_negative(expr):
         return negated(expr)
     if isinstance(expr, Call) and expr.function in ("row_scale", "col_scale"):
@@ -292,7 +294,9 @@ def _opposite(expr: Expr) -> Expr | None:
 
 
 def per_element(exprs: Sequence[Expr], combine: Callable[..., Expr]) -> Expr:
-    """Combine items of the same axes; those made of indices tell them only where no other does."""
+    """Combine items of the same axes; an item made of indices shows its axes only if no other item has
+    them.
+    """
     axes = {expr.axes for expr in exprs if isinstance(expr, PerElement)}
     combined = combine(*(expr.body if isinstance(expr, PerElement) else expr for expr in exprs))
     everywhere = all(isinstance(expr, PerElement) for expr in exprs)

@@ -41,6 +41,6 @@ def hint_of(value: SSAValue, depth: int = 8) -> str | None:
 
 
 def position(value: SSAValue) -> int:
-    """Which result of its operation a value is."""
+    """Position of a value among the results of its operation."""
     assert isinstance(value, OpResult)
     return value.index

@@ -37,7 +37,7 @@ _SYMBOLS = {"extent": "|{}|", "blocks": "#{}", "width": "w({})"}
 
 
 class ItemWriter:
-    """Knows how items, lists and arrays are written, and writes operators on items."""
+    """Writes items, lists and arrays as text, and operators on items as statements."""
 
     def __init__(self, names: Names, indices: Mapping[str, str], ascii: bool):
         self.names = names
@@ -59,7 +59,7 @@ class ItemWriter:
         return self._statements[-1]
 
     def described(self, value: SSAValue) -> str:
-        """Any value that is known: an item, or where something lies."""
+        """The text of any known value: an item, or the place of a list or array."""
         if value in self.items:
             return self._text(self.items[value])
         if value in self.arrays:
@@ -77,7 +77,7 @@ class ItemWriter:
         self._assign(name, expr)
 
     def _is_part(self, op: Operation, expr: Expr) -> bool:
-        """True if an item is written where it is used, without a name."""
+        """True if an item is written inside the expression that uses it, without a name."""
         (result,) = op.results
         use = result.get_user_of_unique_use()
         if use is None or use.parent is not op.parent or not use.name.startswith("block."):
@@ -160,7 +160,7 @@ class ItemWriter:
     # Names, places and lines
 
     def _place(self, value: SSAValue) -> Place:
-        """Return where a list or an item in global memory lies; a new list where that is not known yet."""
+        """Return the place of a list or an item in global memory; of a new list if none is known yet."""
         if value not in self.places:
             hint = self.names.undotted(hint_of(value), self._loops)
             self.places[value] = Place(Root(self.names.list(hint), list_axes(value.type)))
@@ -188,9 +188,9 @@ class ItemWriter:
         self.statements.append(Assign(target, value, sign))
 
     def _fitted(self, head: str, expr: Expr) -> str:
-        """The text of an expression; where the line gets too long, parts of it become statements before."""
-        room = WIDTH - INDENT * (len(self._statements) - 1) - len(head)
-        while len(self._text(expr)) > room:
+        """The text of an expression; parts of it become statements before if the line is too long."""
+        available = WIDTH - INDENT * (len(self._statements) - 1) - len(head)
+        while len(self._text(expr)) > available:
             parts = [part for part in subexpressions(expr) if len(self._text(part)) > 12 and part.parts]
             if not parts:
                 break

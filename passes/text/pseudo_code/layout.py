@@ -1,4 +1,4 @@
-"""Statements, and how they are laid out on a page."""
+"""Statements and their layout in lines."""
 
 from __future__ import annotations
 

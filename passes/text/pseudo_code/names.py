@@ -1,4 +1,4 @@
-"""Names for indices, items and lists: those of the program, as far as they do not collide."""
+"""Names for indices, items and lists: those of the program, unless they collide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WORDS = ("forall", "for", "in", "over", "of", "any", "load", "store", "view", "
 _FUNCTIONS = ("and", "or", "not", "sum", "max", "min", "exp", "dot", "outer", "where", "sigmoid", "silu")
 _KEYWORDS = frozenset(_WORDS + _FUNCTIONS)
 SYNONYMS = {"sum": "total", "max": "top", "min": "low", "exp": "e"}
-"""Items that are called like the function they are made by."""
+"""Items that are called like the function that computes them."""
 
 
 def index_names(dims: Iterable[str], arrays: Iterable[str]) -> dict[str, str]:
@@ -32,9 +32,9 @@ def _numbered(base: str, taken: Iterable[str]) -> str:
 
 
 class Names:
-    """Names in nested scopes: one that is visible is not given again.
+    """Names in nested scopes: a visible name is not given again.
 
-    An item may be called like a list or an array: those have brackets.
+    An item may have the name of a list or an array, because those have brackets.
     """
 
     def __init__(self, reserved: Iterable[str], functions: Iterable[str]):
@@ -64,7 +64,7 @@ class Names:
         return self._fresh(base[:1].upper() + base[1:], self._lists, self.reserved)
 
     def array(self, hint: str | None, *, bare: bool = False) -> str:
-        """A name for an array: its own; one that stands without brackets is not called like a function."""
+        """A name for an array: its own, unless it stands without brackets and is that of a function."""
         base = hint or "y"
         if bare:
             return self._fresh(SYNONYMS.get(base, base), self._lists, self.reserved)

@@ -30,12 +30,12 @@ from .places import Place, Root, axes_of_view
 _NEUTRAL = {block.Kind.Sum: "0", block.Kind.Max: "-inf", block.Kind.Min: "inf"}
 
 MAKERS = (block.StoreOp, block.MapOp)
-"""Operations that put their results where they are wanted."""
+"""Operations that write their results directly where they are needed."""
 _MANY = (block.MapOp, block.CustomOp)
 
 
 class _Accumulator(NamedTuple):
-    """A reduced result; `pivot` is the result that is the maximum which a sum is relative to."""
+    """A reduced result; `pivot` is the result with the maximum that a sum is relative to."""
 
     name: str
     kind: block.Kind
@@ -44,7 +44,7 @@ class _Accumulator(NamedTuple):
 
 @dataclass
 class _Wanted:
-    """The use that a map makes of a value that its body yields."""
+    """The use that a map makes of a value yielded by its body."""
 
     accumulate: list[_Accumulator] = field(default_factory=list[_Accumulator])
     names: list[str] = field(default_factory=list[str])
@@ -54,7 +54,7 @@ class _Wanted:
 
     @property
     def comes_last(self) -> bool:
-        """True if it is accumulated at the end of the body: what is relative, and the maximum."""
+        """True if it is accumulated at the end of the body: relative sums, and maxima."""
         return self.is_exponent or any(accumulator.pivot is not None for accumulator in self.accumulate)
 
 
@@ -85,8 +85,8 @@ class NestWriter(ItemWriter):
 
     # Views
 
-    def house(self, op: block.AssembleOp, name: str) -> None:
-        """Give an array that is assembled its name, and the list that is made for it its place there."""
+    def name_array(self, op: block.AssembleOp, name: str) -> None:
+        """Name an assembled array; the list of its blocks is then written as parts of that array."""
         self.roots[op.result] = Root(name, axes_of_view(op))
         if isinstance(op.list.owner, MAKERS):
             self.places.setdefault(op.list, Place(self.roots[op.result]))
@@ -168,7 +168,7 @@ class NestWriter(ItemWriter):
         for op in body.ops:
             if isinstance(op, block.AssembleOp):
                 name = self.arrays[op.result] = self.names.list(hint_of(op.list) or op.result.name_hint)
-                self.house(op, name)
+                self.name_array(op, name)
         for op in body.ops:
             if op is body.last_op:
                 break
@@ -188,7 +188,7 @@ class NestWriter(ItemWriter):
             self._deliver(value, want)
 
     def _rescale(self, body: Block, wanted: Mapping[SSAValue, _Wanted]) -> None:
-        """Let maxima grow: what sums hold that are relative to them, and what comes to it, get units."""
+        """Write the update of maxima, and the scaling of sums relative to them and of new terms."""
         relative: dict[SSAValue, list[tuple[str, SSAValue]]] = {}
         for value, want in wanted.items():
             for accumulator in want.accumulate:
@@ -214,7 +214,7 @@ class NestWriter(ItemWriter):
             self._assign(self._text(top), new)
 
     def _prepare(self, value: SSAValue, want: _Wanted) -> None:
-        """Let what makes a value put it where it is wanted, where that is one place."""
+        """Let the operation that computes a value write it where it is needed, if that is one place."""
         if isinstance(value.owner, MAKERS) and want.places:
             self.places[value] = want.places.pop(0)
         elif want.names:
@@ -229,11 +229,11 @@ class NestWriter(ItemWriter):
 
     @staticmethod
     def _ends_in(want: _Wanted, value: SSAValue) -> bool:
-        """True if a value is accumulated and nothing else."""
+        """True if a value is only accumulated."""
         return len(want.accumulate) == 1 and value.has_one_use()
 
     def _deliver(self, value: SSAValue, want: _Wanted) -> None:
-        """Write at the end of a body what is still to be done with a yielded value."""
+        """Write at the end of a body what remains to be done with a yielded value."""
         for accumulator in want.accumulate:
             self._accumulate(accumulator, self.items[value])
         for name in want.names:

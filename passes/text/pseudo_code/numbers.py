@@ -1,4 +1,4 @@
-"""Numbers in programs, as people know them: `1/96`, `1e-6`, `√48`."""
+"""Numbers in programs, in their usual notation: `1/96`, `1e-6`, `√48`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FAMOUS = ((sqrt(2 / pi), "√(2/π)"), (log(2), "ln 2"), (1 / log(2), "log₂e"
 _ASCII = {"√(2/π)": "sqrt(2/pi)", "ln 2": "ln(2)", "log₂e": "log2(e)", "π": "pi", "e": "e"}
 
 EXACT = 1e-13
-"""Largest relative distance of a number in double precision from the constant that it is called."""
+"""Largest relative distance of a number in double precision from the constant that it is printed as."""
 LARGEST_EXTENT = 4096
-"""`1/n` and `√n` are recognised up to here."""
+"""Largest n for which `1/n` and `√n` are recognised."""
 
 
 def rational(value: float, type: Attribute) -> Fraction | None:
@@ -45,7 +45,9 @@ def rational(value: float, type: Attribute) -> Fraction | None:
 
 
 def coefficient(value: Fraction, type: Attribute) -> Fraction:
-    """A coefficient of a linear form, where it comes from a rounded constant as what that stands for."""
+    """A coefficient of a linear form; one that comes from a rounded constant is the number that this stands
+    for.
+    """
     q = value.denominator
     written = q <= LARGEST_EXTENT or (q <= 1 << 20 and q & (q - 1) != 0)
     if written or _root(abs(float(value)), EXACT) is not None:
@@ -58,7 +60,7 @@ def _digits(value: float) -> int:
 
 
 def _decimal(value: Fraction) -> str:
-    """At most nine digits, which tell all numbers of 32 bits apart: `0.044715`, `1e-6`."""
+    """At most nine digits, which distinguish all numbers of 32 bits: `0.044715`, `1e-6`."""
     found = float(value)
     text = repr(found) if _digits(found) <= 9 else f"{found:.9g}"
     mantissa, mark, exponent = text.partition("e")
@@ -66,7 +68,7 @@ def _decimal(value: Fraction) -> str:
 
 
 def _root(value: float, tolerance: float) -> tuple[float, str, bool] | None:
-    """A famous constant, `√n` or `1/√n`: the number, its name, and whether the name stands above the bar."""
+    """A well-known constant, `√n` or `1/√n`: the number, its name, and whether the name is above the bar."""
     for constant, name in _FAMOUS:
         if abs(constant - value) <= tolerance * value:
             return constant, name, True
@@ -79,7 +81,7 @@ def _root(value: float, tolerance: float) -> tuple[float, str, bool] | None:
 
 
 def _irrational(value: Fraction, ascii: bool) -> tuple[str, str] | None:
-    """A square root or a famous constant, above or below the bar."""
+    """A square root or a well-known constant, above or below the bar."""
     root = _root(float(value), EXACT) if value.denominator > LARGEST_EXTENT else None
     if root is None:
         return None
@@ -113,7 +115,7 @@ def literal(value: Fraction, ascii: bool) -> str:
 
 
 def scale(value: Fraction, ascii: bool) -> tuple[list[str], list[str]]:
-    """A positive factor, as what it puts above and below the bar."""
+    """A positive factor, as the parts that it has above and below the bar."""
     if value == 1:
         return [], []
     if _is_quotient(value):

@@ -54,7 +54,7 @@ Share = Callable[[Expr, str | None], Expr]
 def region_expressions(
     body: Block, arguments: Sequence[Expr], indices: Mapping[str, str], share: Share
 ) -> list[Expr]:
-    """Return what the terminator of a region yields, over expressions for the region's arguments.
+    """Return the values that a region yields, as expressions over those of the region's arguments.
 
     `indices` are the names of the element indices of dims.
     """

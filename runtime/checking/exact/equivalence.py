@@ -1,8 +1,8 @@
-"""`equivalent`: do two programs compute the same function, whatever the numbers?
+"""`equivalent`: checks that two programs compute the same function, by arithmetic over finite fields.
 
-Polynomial identity testing: both are evaluated over finite fields, on the same random inputs. Programs that
-are equal give equal residues; different ones do so with a probability of about their degree divided by the
-modulus, a run.
+Polynomial identity testing: both are evaluated over finite fields, on the same random inputs. Equal programs
+give equal residues. In one run, different programs do so with a probability of about their degree divided by
+the modulus.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ MORE_RUNS = 10
 class Verdict:
     """Result of a comparison of two programs: equal or not, and with what certainty.
 
-    `equal` is None where it could not be decided. `error_probability` estimates how likely different
-    programs would have passed (0 for programs that were found different: that is certain up to what the
-    documentation lists). `reason` is a sentence; `runs` is how often the programs were evaluated;
-    `maximum_in_result` says that results depend on which element a maximum or a comparison picks, so that
-    the programs are equal for the same choice only; `constants_rounded` that they are equal only if constants
+    `equal` is None if it could not be decided. `error_probability` estimates the probability that different
+    programs would have passed (0 for programs that were found different: that is certain up to the limits
+    that the documentation lists). `reason` is a sentence; `runs` is the number of evaluations.
+    `maximum_in_result` says that results depend on the element that a maximum or a comparison picks, so the
+    programs are equal for the same choice only; `constants_rounded` that they are equal only if constants
     stand for the simplest numbers that their types round to them.
     """
 
@@ -162,7 +162,7 @@ class _Comparison:
         return Verdict(True, chance, f"equal, with an error probability of {chance:.0e}", run)
 
     def _run(self, run: int, same_pivots: bool, simplest: bool, depth: int) -> tuple[list[_Evidence], float]:
-        """Evaluate both programs once; also gives the probability that a difference would not show."""
+        """Evaluate both programs once; also return the probability that a difference would not show."""
         words = np.random.SeedSequence([self.seed, run]).generate_state(3, np.uint64)
         salt, order, other = (int(word) for word in words)
         orders = order, order if same_pivots else other
@@ -211,7 +211,7 @@ def _compare(a: Value, b: Value) -> _Evidence:
 
 
 def _chance(a: Residues, b: Residues, degree: int, depth: int) -> float:
-    """The probability that a difference of two results does not show in one run."""
+    """The probability that one run does not show a difference of two results."""
     present = [i for i in range(depth) if a.parts[i] is not None and b.parts[i] is not None]
     exponentials = depth - 1 - present[-1]
     smallest = moduli(depth)[min(present[0] + exponentials, depth - 1)]

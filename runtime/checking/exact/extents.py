@@ -1,4 +1,4 @@
-"""The arrays that two programs are compared on: their extents, and random residues for their elements."""
+"""The arrays on which two programs are compared: their extents, and random residues as elements."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ UNKNOWN_EXTENTS = (5, 7, 4, 6, 9, 8)
 """Values for unknown extents, in turn; small, but enough for three blocks with a ragged last one."""
 
 Name: TypeAlias = tuple[int, str]
-"""A dim, and the program (0 or 1) that it is of."""
+"""A dim, and the program (0 or 1) to which it belongs."""
 
 
 def arguments_of_both(programs: Sequence[Program]) -> list[tuple[Argument, ...]]:
-    """The arguments of programs, side by side. Raises InputError where they do not correspond."""
+    """Return the arguments of both programs in pairs. Raises InputError if they do not correspond."""
     sides = [arguments_of(program.function) for program in programs]
     if len({len(side) for side in sides}) > 1:
         taken = zip(programs, sides, strict=True)
@@ -69,7 +69,7 @@ def axes_of(function: FuncOp) -> list[tuple[tuple[str, ...], ...]]:
 
 
 class _Extents:
-    """Extents of dims, as far as the programs' types tell them; equal dims are united."""
+    """Extents of dims, as far as the programs' types give them; dims that must be equal are united."""
 
     def __init__(self) -> None:
         self.known: dict[Name, int] = {}
@@ -140,7 +140,7 @@ def choose_shapes(programs: Sequence[Program], pairs: Sequence[tuple[Argument, .
 
 
 def _relate(extents: _Extents, static: int, named: Sequence[Sequence[Name]]) -> None:
-    """Use that one axis has the same extent in each program."""
+    """Record that one axis has the same extent in both programs."""
     single: list[Name] = []
     for names in named:
         known, unknown = extents.product(names)

@@ -30,7 +30,7 @@ from .tables import Integers, exponentials, logarithms, matrix_product, moduli, 
 
 
 class Exhausted(Exception):
-    """Exponentials used up every modulus: nothing is left to compare by."""
+    """Exponentials have used up every modulus, so nothing is left to compare."""
 
 
 _TIE = np.uint64((1 << 20) - 1)
@@ -60,8 +60,8 @@ class Field:
 
     `depth` is the number of moduli. Programs that are compared share the `salt` of their opaque functions;
     they need not share the `order`. With `simplest_constants`, a constant is the simplest number that its
-    type rounds to it; `read_rounded` tells afterwards whether that makes a difference. Operations raise
-    Exhausted where operands have no modulus in common.
+    type rounds to it; `read_rounded` says afterwards whether that made a difference. Operations raise
+    Exhausted if operands have no modulus in common.
     """
 
     def __init__(self, depth: int, salt: int, order: int, *, simplest_constants: bool = False):
@@ -110,7 +110,7 @@ class Field:
         return self._make([np.asarray(part, np.int64) for part in parts], NO_DEGREE, True)
 
     def _symbol(self, name: str) -> Residues:
-        """A number known by its name alone, not 0."""
+        """A nonzero number that is known only by its name."""
         start = number_of(name) ^ self.salt
         numbers = [1 + (start >> i) % (p - 1) for i, p in enumerate(self.moduli)]
         return Residues(tuple(np.asarray(number, np.int64) for number in numbers))
@@ -200,7 +200,9 @@ class Field:
         return self._make(self._each(add_up_marked if a.marked else add_up, a), a.degree, a.marked)
 
     def matmul(self, a: Residues, b: Residues) -> Residues:
-        """[..., M, K] x [..., K, N] -> [..., M, N]; a mark spoils its row or column."""
+        """[..., M, K] x [..., K, N] -> [..., M, N]; a marked element marks its row or column of the
+        result.
+        """
         marked = a.marked or b.marked
 
         def multiply(p: int, x: Integers, y: Integers) -> Integers:
@@ -229,7 +231,7 @@ class Field:
         return self._make([raised(i) for i in range(len(a.parts))], Degree(1), a.marked)
 
     def log(self, a: Residues) -> Residues:
-        """The inverse of `exp` where it has one; -inf where a is 0 in every respect."""
+        """The inverse of `exp` where it has one; -inf where a is 0 modulo every prime."""
         self._note(a)
         zero = self.is_zero(a)
 
@@ -248,9 +250,9 @@ class Field:
     # Selections
 
     def order(self, a: Residues) -> Keys:
-        """The place of each element in a random total order; -inf comes first, +inf last.
+        """The position of each element in a random total order; -inf comes first, +inf last.
 
-        Meaningless for undetermined elements.
+        Undetermined elements have no meaningful position.
         """
         key = mix(a.leading, self.order_salt + a.first) & ~_TIE
         for index, part in enumerate(a.parts[a.first + 1 :]):
@@ -318,12 +320,12 @@ class Field:
     # Opaque functions
 
     def _note(self, *values: Residues) -> None:
-        """Remember the degree of an argument: different arguments may have one hash by chance."""
+        """Record the degree of an argument: different arguments may have one hash by chance."""
         for value in values:
             self.largest_degree = max(self.largest_degree, value.degree.total)
 
     def hashes(self, name: str, values: Sequence[Residues | Whole]) -> tuple[Keys, NDArray[np.bool_] | None]:
-        """A random-looking number for each tuple of elements, and where nothing is known of it."""
+        """A random-looking number for each tuple of elements, and a mask of tuples with unknown elements."""
         keys: Keys = np.asarray(number_of(name) ^ self.salt, np.uint64)
         unknown = unknown_of(*(value for value in values if isinstance(value, Whole)))
         for value in values:

@@ -18,7 +18,7 @@ def finite(part: Integers) -> Integers:
 
 
 def replace_marks(result: Integers, x: Integers, marks: dict[int, int]) -> Integers:
-    """`result`, with the marks of `x` carried over; `marks` says what some of them become."""
+    """`result`, with the marks of `x`; `marks` says by which marks some are replaced."""
     for mark in (NEGATIVE_INFINITY, POSITIVE_INFINITY, UNDETERMINED):
         result = np.where(x == mark, marks.get(mark, mark), result)
     return result
@@ -30,7 +30,7 @@ def with_infinities(
     positive: NDArray[np.bool_],
     undetermined: NDArray[np.bool_],
 ) -> Integers:
-    """`result`, with a mark where there are infinities or undetermined terms in a sum."""
+    """`result`, with a mark for each sum that has infinite or undetermined terms."""
     result = np.where(negative, NEGATIVE_INFINITY, result)
     result = np.where(positive, POSITIVE_INFINITY, result)
     return np.where(undetermined | (negative & positive), UNDETERMINED, result)
@@ -58,7 +58,7 @@ def mul(p: int, x: Integers, y: Integers) -> Integers:
 
 
 def mul_marked(p: int, x: Integers, y: Integers) -> Integers:
-    """x y; nothing is known of a number's sign, so that an infinity spoils the product."""
+    """x y. The sign of a number is unknown, so a product with an infinity is undetermined."""
     return np.where((x < 0) | (y < 0), UNDETERMINED, finite(x) * finite(y) % p)
 
 

@@ -1,8 +1,8 @@
 """Values of the exact check: arrays over finite fields, and exact integers.
 
-A number is a residue modulo each of several primes; a whole array may lack some of them (an exponential
-uses one up). Elements can be marked as -inf, as +inf, or as undetermined: 1/0, inf - inf, and whatever was
-computed from them. An undetermined element is never compared.
+A number is a residue modulo each of several primes. A whole array may lack some of them, because an
+exponential uses one up. Elements can be marked as -inf, as +inf, or as undetermined: 1/0, inf - inf, and
+everything computed from them. An undetermined element is never compared.
 """
 
 from __future__ import annotations

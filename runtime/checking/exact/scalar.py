@@ -1,7 +1,7 @@
 """Semantics of each scalar operation of an element-wise region over a field, on whole arrays at once.
 
-Integers and booleans are exact, as in the interpreter; so are their comparisons. Roundings mean nothing.
-Comparisons of numbers follow a random order, in which -inf comes first.
+Integers and booleans are exact, as in the interpreter, and so are their comparisons. Operations that round
+change nothing. Comparisons of numbers follow a random order, in which -inf comes first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def number(field: Field, attribute: FloatAttr) -> Residues:
 
 
 def coefficient(field: Field, value: Fraction) -> Residues:
-    """An exact coefficient; one that was read off a constant of f32 may stand for a simpler number."""
+    """An exact coefficient; one that comes from a constant of f32 may stand for a simpler number."""
     if value.denominator > 1 << 20 and exact(rounded := float(np.float32(float(value)))) == value:
         return number(field, FloatAttr(rounded, f32))
     return field.number(value)

@@ -101,13 +101,13 @@ class Finding:
 
     def __str__(self) -> str:
         where = "" if self.location is None else f"{self.location}: "
-        who = ""
+        position = ""
         if self.block is not None and self.thread is not None:
-            who = f" [block {_index(self.block)} thread {_index(self.thread)}]"
+            position = f" [block {_index(self.block)} thread {_index(self.thread)}]"
         elif self.block is not None:
-            who = f" [block {_index(self.block)}]"
+            position = f" [block {_index(self.block)}]"
         message = self.message
-        return f"{where}{self.kind}{': ' if message else ''}{message}{who}"
+        return f"{where}{self.kind}{': ' if message else ''}{message}{position}"
 
 
 def _index(index: Index) -> str:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from ...compilation.shared_objects import include_directory, native_objects
 
-_HERE = Path(__file__).resolve().parent
+_FOLDER = Path(__file__).resolve().parent
 
 
 def hooks_directory() -> Path:
     """The headers of what kernels call: `<bb/cuda_emulator/hooks.hpp>` and `numerics.hpp`."""
-    return _HERE / "include"
+    return _FOLDER / "include"
 
 
 def cuda_directory() -> Path:
     """CUDA for a C++ compiler: the language, and headers such as `<cuda_fp16.h>`."""
-    return _HERE / "cuda_headers"
+    return _FOLDER / "cuda_headers"
 
 
 def device_directory() -> Path:
@@ -26,5 +26,5 @@ def device_directory() -> Path:
 
 def runtime_objects(*, use_cache: bool = True) -> list[Path]:
     """The runtime, compiled once for each machine. Raises HostCompilerError."""
-    sources = sorted((_HERE / "native").glob("*.cpp"))
+    sources = sorted((_FOLDER / "native").glob("*.cpp"))
     return native_objects(sources, include=[hooks_directory()], use_cache=use_cache)

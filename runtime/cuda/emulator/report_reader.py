@@ -163,8 +163,8 @@ def _deadlock(line: Line, places: Mapping[int, SourceLocation | None]) -> Findin
         first = first or place
         at = "" if place is None else f" at {place}"
         count, low, high = (_integer(group, key) for key in ("count", "first", "last"))
-        who = f"thread {low} waits" if count == 1 else f"{count} threads ({low} to {high}) wait"
-        waiting.append(f"{who} for {group.get('what', 'something')}{at}")
+        subject = f"thread {low} waits" if count == 1 else f"{count} threads ({low} to {high}) wait"
+        waiting.append(f"{subject} for {group.get('what', 'something')}{at}")
     exited = _integer(line, "exited")
     if exited:
         waiting.append(f"{exited} have exited")

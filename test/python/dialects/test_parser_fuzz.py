@@ -97,7 +97,7 @@ KINDS = [
         r"[a-z_]+",
     )
 ]
-"""What can stand for each other: names, extents, shapes, element types, dims, operations, words."""
+"""Tokens that can replace each other: names, extents, shapes, element types, dims, operations, words."""
 
 
 def kind(token: str) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from bb.tools.docs.markdown import NOTICE
 from paths import ROOT
+from plain_words import avoided_words
 
 INDEX = ROOT / "docs" / "README.md"
 PAGES = [
@@ -19,8 +20,6 @@ PAGES = [
     *sorted((ROOT / "docs").glob("**/*.md")),
 ]
 LONGEST_LINE = 120
-AVOIDED = ("behind", "at hand", "nobody", "whoever", "anew")
-"""Words that hide the plain one: after, current, no one that a sentence could name, again."""
 FOLDERS = ("start", "concepts", "reference", "targets", "internals")
 
 
@@ -119,10 +118,6 @@ def too_long(text: str) -> list[int]:
 @pytest.mark.parametrize("page", PAGES, ids=shown)
 def test_lines_are_short(page: Path):
     assert [f"{shown(page)}:{line}" for line in too_long(page.read_text(encoding="utf-8"))] == []
-
-
-def avoided_words(text: str) -> list[str]:
-    return re.findall("|".join(rf"\b{word}\b" for word in AVOIDED), text, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=shown)

@@ -55,7 +55,7 @@ def product_bounds(a: Known, b: Known) -> tuple[float, float]:
 
 
 def _relation(a: Known, b: Known) -> str | None:
-    """Which operators there are for two items."""
+    """Relation of the dims of two items, by which the drafter picks operators; None if there is none."""
     if block.element_type_of(a.type) != block.element_type_of(b.type):
         return None
     match a.dims, b.dims:
@@ -210,7 +210,7 @@ class ItemDrafter:
         return self.put(body, kind(a.value), a.low, a.high, a.varies)
 
     def masked_exponential(self, body: Block, a: Known) -> Known:
-        """exp of a block with −inf where the column comes behind the row, or every other column."""
+        """exp of a block with −inf where the column comes after the row, or every other column."""
         column = a.dims[1]
 
         def mask(region: Block, x: SSAValue) -> SSAValue:

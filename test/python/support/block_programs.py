@@ -351,7 +351,7 @@ class Drafter(ItemDrafter):
 
 
 def _erase_unused(body: Block) -> None:
-    """Erase operations whose results nobody uses, users first."""
+    """Erase operations whose results are not used, users first."""
     for op in reversed(list(body.ops)):
         if op.results and not any(result.uses for result in op.results):
             op.detach()

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 Fault = tuple[str, Callable[[], None]]
-"""What is wrong, and what to call to make it so."""
+"""A fault: its description, and the function that plants it."""
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ BB_DEVICE acc_tile<M, N> take(shared_tile<T, R, C> tile, int row0, int col0) {
 
 // A 16-bit result with full sectors: through the warp's own M x N part of `stage`, which has the matrix'
 // corner at its own corner, then in accesses of VEC elements; VEC divides ld, cols and the address in
-// elements. Nobody else may be using that part of the memory: a barrier comes before this, unless it was the
-// warp's own all the time.
+// elements. No other warp may be using that part of the memory: a barrier comes before this, unless only this
+// warp ever uses it.
 template <int VEC = 8, class T, int M, int N, int R, int C>
 BB_DEVICE void store(const acc_tile<M, N>& x, shared_tile<T, R, C> stage, int row0, int col0, T* to,
                      long long ld, int rows, int cols) {

@@ -122,7 +122,7 @@ kernel.func @at_hand(%x : !kernel.array<3x?xf32>) outs(%y : !kernel.array<3xf32>
     %s = kernel.tile : !kernel.tile<M x f32, scratch>
     %t = kernel.tile : !kernel.tile<M x f32, scratch>
     %b = kernel.tile : !kernel.tile<N x f32, scratch>
-    // expected-error @+1 {{kernel.for: `merge` has no block of N at hand}}
+    // expected-error @+1 {{kernel.for: `merge` has no current block of N}}
     kernel.for @N {
       kernel.sweep [M] (%a = %s, %o = %t) -> (each %s) : !kernel.tile<M x f32, scratch>, !kernel.tile<M x f32, scratch>, !kernel.tile<M x f32, scratch> {
         %c = arith.addf %a, %o : f32
@@ -145,7 +145,7 @@ kernel.func @block_at_hand(%x : !kernel.array<3x?xf32>) outs(%y : !kernel.array<
     %s = kernel.tile : !kernel.tile<M x f32, scratch>
     %t = kernel.tile : !kernel.tile<M x f32, scratch>
     %b = kernel.tile : !kernel.tile<N x f32, scratch>
-    // expected-error @+1 {{kernel.for: `merge` has no block of N at hand, got !kernel.tile<N x f32, scratch>}}
+    // expected-error @+1 {{kernel.for: `merge` has no current block of N, got !kernel.tile<N x f32, scratch>}}
     kernel.for @N {
       kernel.sweep [M] (%a = %s, %o = %t) -> (each %s) : !kernel.tile<M x f32, scratch>, !kernel.tile<M x f32, scratch>, !kernel.tile<M x f32, scratch> {
         %c = arith.addf %a, %o : f32

@@ -1,4 +1,4 @@
-"""Which operations make one kernel: any order and any operations on arrays between them, values stay."""
+"""Grouping of operations into kernels: in any order, with any operations on arrays between, values stay."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_mangled_names_are_bounded_identifiers(name: str):
 @given(TEXTS, TEXTS)
 def test_equal_names_only_for_equal_texts(one: str, other: str):
     assert (mangle(one) == mangle(other)) == (one == other)
-    # Nobody can write down the mangled name of another text.
+    # No text is the mangled name of another one.
     if mangle(one) != one:
         assert mangle(mangle(one)) != mangle(one)
 

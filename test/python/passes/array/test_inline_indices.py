@@ -44,7 +44,7 @@ class MaskDrafter(ProgramDrafter):
     """Writes mostly masks that are arrays, what combines them, views of them, and what reads them."""
 
     def step_masked(self) -> None:
-        """Choose between two values by a mask, behind some views and combinations."""
+        """Choose between two values by a mask, after some views and combinations."""
         a = self.matrix()
         rows, columns = a.shape[-2:]
         mask, kind = self.band(rows, columns)

@@ -143,7 +143,7 @@ def program(name: str, element_type: str, passes: str) -> ModuleOp:
 
 
 def kept(kind: str) -> NDArray[np.bool_]:
-    """Which keys each row sees."""
+    """Return the keys that each row sees, as a boolean for each row and key."""
     keep = np.random.default_rng(1).random((M, N)) < 0.6
     match kind:
         case "some keys":

@@ -1,4 +1,4 @@
-"""What the trace of `block-fuse` must record: all that fired, all that was tried, and why no more was."""
+"""The trace of `block-fuse` records all that fired, all that was tried, and why no more was."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class RefusingLaw(Law[block.DotOp, block.DotOp]):
         yield op
 
     def checks(self, site: block.DotOp) -> Iterator[Check]:
-        yield Check("never", False, "nobody wants it here")
+        yield Check("never", False, "it never applies here")
 
     def rewrite(self, op: block.DotOp, site: block.DotOp, rewriter: PatternRewriter) -> None:
         raise AssertionError("it never applies")
@@ -184,6 +184,6 @@ def test_refusals_of_user_laws_are_recorded(monkeypatch: pytest.MonkeyPatch, tmp
     assert {record["snapshot"] for record in refused} == {
         one["number"] for one in events(records, "snapshot")
     }
-    assert {record["reason"] for record in refused} == {"nobody wants it here"}
+    assert {record["reason"] for record in refused} == {"it never applies here"}
     assert {record["condition"] for record in refused} == {"never"}
-    assert "refusing-law: nobody wants it here" in explain(records)
+    assert "refusing-law: it never applies here" in explain(records)

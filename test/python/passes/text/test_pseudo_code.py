@@ -42,7 +42,7 @@ def function_of(case: Case, passes: str) -> FuncOp:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN_DIR.iterdir()))
 def test_unfused_program_is_as_pinned(name: str) -> None:
-    """What `bb-opt examples/NAME.mlir -p array-decompose,array-to-block --pseudo-code` prints."""
+    """Compare the output of `bb-opt examples/NAME.mlir -p array-decompose,array-to-block --pseudo-code`."""
     text = (EXAMPLES_DIR / f"{name}.mlir").read_text()
     assert (
         pseudo_code(select_function(lowered(text, NESTS), name)) == (GOLDEN_DIR / f"{name}.txt").read_text()

@@ -176,7 +176,7 @@ def test_processes_of_the_real_compiler_one_killed_half_way(cache_dir: Path, mon
     compiling = cache_dir / "scratch"
     wait_until(lambda: any(compiling.glob("*/*.cpp")))
     time.sleep(0.3)
-    # Whoever holds the lock is compiling; it may as well be any of them.
+    # The process that holds the lock is compiling; it may be any of them.
     holder = next((process for process in processes if compiles(process)), processes[0])
     holder.send_signal(signal.SIGKILL)
     holder.communicate()
@@ -290,7 +290,7 @@ def test_an_interrupt_ends_the_compiler(tmp_path: Path, cache_dir: Path, monkeyp
 
 def is_running(pid: int) -> bool:
     try:
-        # A zombie that nobody waits for is dead.
+        # A zombie that no process waits for is dead.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False

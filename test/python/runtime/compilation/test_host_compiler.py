@@ -1,4 +1,4 @@
-"""Which C++ compiler is used, with which flags, and what the user is told when it fails."""
+"""Choice of the C++ compiler and its flags, and messages for the user when it fails."""
 
 import os
 import pickle

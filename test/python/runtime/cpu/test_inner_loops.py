@@ -13,7 +13,7 @@ import pytest
 from tile_library_builds import FLAGS, NATIVE, require
 
 ZEN_4 = "-march=znver3 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx512bf16"
-"""How GCC before version 13, which has no name for it, compiles for a Zen 4 of its own accord."""
+"""Flags that GCC before version 13, which has no name for a Zen 4, takes for it with `-march=native`."""
 FAMILIES = ("znver4", "sapphirerapids", "skylake-avx512", "haswell")
 WITH_AVX512 = FAMILIES[:3]
 WITH_BF16_PRODUCTS = FAMILIES[:2]

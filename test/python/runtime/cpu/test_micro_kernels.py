@@ -1,4 +1,4 @@
-"""Which parts of the runtime's micro-kernels a source of kernels asks for."""
+"""Parts of the runtime's micro-kernels that the source of a program's kernels needs."""
 
 import re
 from pathlib import Path

@@ -101,7 +101,7 @@ def test_constants_stay_on_the_device(monkeypatch: pytest.MonkeyPatch):
         assert near(prepared(given).host, x, g, w)
         assert len(cupy.launches) == 2 + number
     gc.collect()
-    assert cupy.allocations == kept, "a call leaves nothing behind"
+    assert cupy.allocations == kept, "a call keeps no memory"
     del prepared
     gc.collect()
     assert cupy.allocations == before

@@ -72,7 +72,7 @@ def test_arrays_stay_on_the_device(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_views_on_the_device(monkeypatch: pytest.MonkeyPatch):
-    """What is sliced is no row-major array: the kernel takes strides then."""
+    """A slice is no row-major array: the kernel then reads its strides."""
     cupy = FakeCupy()
     with_cupy(monkeypatch, cupy)
     narrow = bb.compile(NARROW, target="cuda")

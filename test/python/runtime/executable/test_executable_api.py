@@ -1,4 +1,4 @@
-"""What `bb.compile` gives beside results: source, traffic, trace; and what it takes and refuses."""
+"""Properties of what `bb.compile` returns: source, traffic, trace; and the arguments it takes and refuses."""
 
 import pickle
 from pathlib import Path

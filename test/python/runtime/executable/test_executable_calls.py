@@ -1,4 +1,4 @@
-"""What a call of an executable costs beside its kernels."""
+"""Cost of a call of an executable beside its kernels."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PROGRAM = """func.func @project(%x: tensor<?x512xf32>, %w: tensor<512x2048xf32>)
 
 
 def blocks_of(ranges: dict[str, tuple[int, int]], until: str = "block-distribute"):
-    """The block program behind a pass of the default pipeline, and its dims."""
+    """The block program after a pass of the default pipeline, and its dims."""
     program = bb.parse(PROGRAM)
     if ranges:
         declare_ranges(select_function(program, None), ranges)

@@ -21,12 +21,12 @@ from bb.runtime.errors import InputError
 from bb.runtime.program.functions import select_function
 from bb.runtime.tuning import store
 from bb.runtime.tuning import tune as tuning
+from bb.runtime.tuning.candidates import CandidatePipeline, candidate_pipelines, modelled
 from bb.runtime.tuning.choosing import choice_for
 from bb.runtime.tuning.keys import key_of
 from bb.runtime.tuning.records import Record, record_of
 from bb.runtime.tuning.request import Request
 from bb.runtime.tuning.search import Measured, Outcome, search
-from bb.runtime.tuning.ways import CandidatePipeline, candidate_pipelines, modelled
 from bb.tools import bb_run, bb_tune
 from paths import ROOT
 
@@ -102,14 +102,14 @@ def test_a_choice_is_a_pipeline():
 @pytest.mark.parametrize("name", ["softmax", "layernorm_matmul", "rmsnorm_ffn_swiglu"])
 def test_the_model_says_the_same_of_a_choice_and_of_its_candidate(name: str):
     program = bb.parse(EXAMPLES / f"{name}.mlir")
-    ways = candidate_pipelines(program, CPU)
-    assert ways is not None
-    order = list(ways.in_order())
+    candidates = candidate_pipelines(program, CPU)
+    assert candidates is not None
+    order = list(candidates.in_order())
     assert [way.choice.fusion for way in order[:2]] == [DEFAULT, UNFUSED]
     assert len({way.choice.key() for way in order}) == len(order)
-    for way in ways.best[:3]:
+    for way in candidates.best[:3]:
         assert modelled(program, way.choice, CPU) == pytest.approx(way.seconds)
-    assert list(ways.best) == sorted(ways.best, key=lambda way: way.seconds)
+    assert list(candidates.best) == sorted(candidates.best, key=lambda way: way.seconds)
 
 
 def outcome(**seconds: float) -> Outcome:
@@ -131,7 +131,7 @@ def test_the_default_stays_unless_something_is_measurably_faster():
 
 
 def test_a_search_leaves_out_what_does_not_compile_and_what_it_has():
-    ways = [CandidatePipeline(choice, 1.0) for choice in (Choice(), *map(Choice, range(4)))]
+    candidates = [CandidatePipeline(choice, 1.0) for choice in (Choice(), *map(Choice, range(4)))]
     called: list[object] = []
 
     def compiled(choice: Choice):
@@ -140,7 +140,7 @@ def test_a_search_leaves_out_what_does_not_compile_and_what_it_has():
         return None if choice.fusion == 1 else lambda: called.append(choice.fusion)
 
     told: list[str] = []
-    found = search(iter(ways), compiled, 0.2, 4, lambda what, part: told.append(what))
+    found = search(iter(candidates), compiled, 0.2, 4, lambda what, part: told.append(what))
     assert sorted(str(each.pipeline.choice.fusion) for each in found.measured) == ["2", DEFAULT]
     assert all(len(each.turns) >= 1 for each in found.measured)
     assert 3 not in called  # one too many
@@ -150,7 +150,7 @@ def test_a_search_leaves_out_what_does_not_compile_and_what_it_has():
         raise ValueError("no compiler")
 
     with pytest.raises(ValueError, match="no compiler"):
-        search(iter(ways), none, 0.1, 4)
+        search(iter(candidates), none, 0.1, 4)
 
 
 def test_tuning_is_done_once(monkeypatch: pytest.MonkeyPatch):

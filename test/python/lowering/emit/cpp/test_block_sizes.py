@@ -1,4 +1,4 @@
-"""Examples on the CPU at block sizes that nobody would choose: short, longer than the dim, or whole."""
+"""Examples on the CPU at unusual block sizes: short, longer than the dim, or whole."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_masked_parts(programs: Compiled, name: str, mask: Array, dtype: str) ->
 
 
 def test_special_values(programs: Compiled) -> None:
-    """What is no number, or infinite, in one part is so in the whole."""
+    """A NaN or an infinity in one part reaches the whole result."""
     row_sum, extremes = programs.executables["row_sum_f32"], programs.executables["extremes_f32"]
     x = inputs_of("row_sum")[0]
     x[0, 300000] = np.inf

@@ -1,4 +1,4 @@
-"""What generated kernels load and store is what the block program says, block by block."""
+"""Generated kernels load and store what the block program says, block by block."""
 
 from __future__ import annotations
 

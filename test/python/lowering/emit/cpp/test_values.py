@@ -1,4 +1,4 @@
-"""What compiled programs do with integers, booleans, NaN and infinities, and with sizes beyond memory."""
+"""Compiled programs with integers, booleans, NaN and infinities, and with sizes beyond memory."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def library(text: str, entry: str | None = None) -> CudaLibrary:
 
 @pytest.mark.parametrize("example", ["attention", "softmax"])
 def test_kernels_move_what_the_block_program_does(example: str):
-    """Where nothing is the same for all iterations, and nothing is masked."""
+    """Holds for examples without invariants of loops and without masks."""
     compiled = library(text_of(example, "bf16"))
     assert compiled.blocks is not None
     function = select_function(compiled.blocks, example)
@@ -109,7 +109,7 @@ def test_where_kernels_move_something_else():
 
 
 def test_what_does_not_fit_into_registers_is_loaded_again():
-    """The residual of a decoder layer is read before the attention, and once more behind it."""
+    """The residual of a decoder layer is read before the attention, and once more after it."""
     pipeline = PIPELINES["cuda"].replace("device=gpu", "device=gpu N=64 F=64")
     text = odd_text("decoder_layer", "f16", "past_block")
     compiled = CudaLibrary(bb.parse(text), CompileOptions(target="cuda", pipeline=pipeline))

@@ -60,7 +60,7 @@ func.func @matmul(%x: {x}, %w: {w}) -> {y} {{
 
 
 def matmul_norm(m: int, k: int, n: int, type: str) -> str:
-    """Rows that are reduced behind the contraction, by warps side by side."""
+    """Rows that are reduced after the contraction, by warps side by side."""
     x, w, y = (f"tensor<{dims}x{type}>" for dims in (f"{m}x{k}", f"{k}x{n}", f"{m}x{n}"))
     return f"""
 func.func @matmul_norm(%x: {x}, %w: {w}) -> {y} {{

@@ -182,7 +182,7 @@ def test_a_residual_gets_none():
 
 
 def test_a_whole_row_needs_none():
-    """Where a row is one block, fusion leaves the statistics in two passes."""
+    """If a row is one block, fusion leaves the statistics in two passes."""
     text = f"""func.func @f(%x: tensor<{M}x{K}xf32>) -> tensor<{M}x{K}xf32> {{{LAYERNORM}
   func.return %n : tensor<{M}x{K}xf32>
 }}
@@ -333,7 +333,7 @@ def errors(
 
 
 ROUNDING = {"f32": 1e-6, "bf16": 1e-2}
-"""What the types of operands and results cost by themselves."""
+"""Error that rounding operands and results to their types causes by itself."""
 SPELLINGS_IN_TYPES = pytest.mark.parametrize(
     ("spelling", "type"),
     [*((spelling, "f32") for spelling in SPELLINGS), ("composite", "bf16")],

@@ -1,4 +1,4 @@
-"""Pivots of rows that are computed where they are summed: a LayerNorm behind a residual."""
+"""Pivots of rows that are computed where they are summed: a LayerNorm after a residual."""
 
 from __future__ import annotations
 

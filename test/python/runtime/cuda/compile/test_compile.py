@@ -73,7 +73,7 @@ def test_matrix_instructions_are_counted():
       d[threadIdx.x] = c[0] + c[1] + c[2] + c[3];
     }"""
     (row,) = kernel_resources(compile_cuda(source, "sm_80"))
-    assert row.occupancy is None  # nobody said how large a block is
+    assert row.occupancy is None  # the size of a block is not given
     if find_disassembler() is not None:
         assert row.instructions["HMMA"] == 1
 

@@ -1,4 +1,6 @@
-"""Candidate pipelines: ways to fuse and cut a program, the most promising first by the cost model."""
+"""Candidate pipelines: they fuse and cut a program in different ways, the most promising first by the cost
+model.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from ...passes.block.select.candidates import Candidate, Sizes, all_candidates, 
 DISTRIBUTE, TO_KERNELS = "block-distribute", "block-to-kernel"
 
 PROMISING = 1.5
-"""Snapshots whose best sizes take more than so many times the time of the best one are looked at last."""
+"""Snapshots come last whose best sizes take more than so many times the modelled time of the best one."""
 
 CLEARLY = 0.9
 """The model's choice must take less than this part of the time of the default pipeline."""
@@ -30,7 +32,7 @@ CLEARLY = 0.9
 
 @dataclass(frozen=True)
 class CandidatePipeline:
-    """One way to compile a program, and the seconds that a call takes by the model."""
+    """One way to compile a program, and the modelled seconds of a call."""
 
     choice: Choice
     seconds: float
@@ -67,8 +69,8 @@ class CandidatePipelines:
     def in_order(self) -> Iterator[CandidatePipeline]:
         """Yield all pipelines worth measuring, each once.
 
-        First the default, without fusion, the best candidate, the best of every other snapshot that may be as
-        fast, and then what is near those, by the model.
+        The order is: the default, the pipeline without fusion, the best candidate, the best candidate of
+        every other snapshot that may be as fast, then neighbours of those, by modelled time.
         """
         seen: set[tuple[object, ...]] = set()
         firsts: dict[tuple[object, ...], Candidate] = {}
@@ -92,7 +94,7 @@ def choice_from(candidate: Candidate) -> Choice:
 
 
 def neighbours(candidate: Candidate) -> list[CandidatePipeline]:
-    """Return a candidate with another size of one dim: legal ones, about half of it and up to twice it."""
+    """Return a candidate with another size of one dim: legal sizes from about half of it to twice it."""
     found: list[CandidatePipeline] = []
     costed = candidate.costed
     for name, size in candidate.sizes.items():
@@ -111,7 +113,7 @@ def neighbours(candidate: Candidate) -> list[CandidatePipeline]:
 
 
 def can_choose(program: ModuleOp) -> bool:
-    """True if a program has still to be fused and cut."""
+    """True if a program has not been fused and cut yet."""
     if any(step.name == TO_BLOCKS for step in remaining_passes(program, Choice().passes())):
         return True
     blocks = block_programs(program)
@@ -119,9 +121,9 @@ def can_choose(program: ModuleOp) -> bool:
 
 
 def candidate_pipelines(program: ModuleOp, machine: Machine) -> CandidatePipelines | None:
-    """Return the pipelines for a program with one function, of arrays or of blocks, with times by the model.
+    """Return the pipelines for a program with one function, of arrays or of blocks, with modelled times.
 
-    None where nothing of it becomes blocks. Raises what the passes raise.
+    None if no part of it becomes blocks. Raises what the passes raise.
     """
     blocks = program.clone()
     on_arrays = not any(map(is_block_program, block_programs(program)))
@@ -141,7 +143,7 @@ def candidate_pipelines(program: ModuleOp, machine: Machine) -> CandidatePipelin
 
 
 def modelled(program: ModuleOp, choice: Choice, machine: Machine) -> float:
-    """Return the seconds of a call, by the model, of what a choice makes of a program with one function."""
+    """Return the modelled seconds of a call of a program with one function, compiled by a choice."""
     module = program.clone()
     passes: list[ModulePass] = []
     for step in remaining_passes(program, choice.passes()):
