@@ -24,6 +24,8 @@ from comparison.worker import error_of
 from comparison.workloads import BF16_ROWS, BOUNDS, F32_ROWS, ROWS, tiny, visible
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 
 def made_row(name: str = "A1", **medians: float | None) -> Row:
     workload = ROWS[name]

@@ -27,6 +27,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+pytestmark = pytest.mark.long
+
 SCALE = """func.func @scale(%x: tensor<?x4xf32>, %s: tensor<4xf32>) -> tensor<?x4xf32> {
   %y = array.elementwise (%a = %x, %b = %s) : tensor<?x4xf32>, tensor<4xf32> -> tensor<?x4xf32> {
     %0 = arith.mulf %a, %b : f32

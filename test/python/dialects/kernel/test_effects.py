@@ -18,6 +18,8 @@ from xdsl.dialects.test import TestOp as UnknownOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def
 
+pytestmark = pytest.mark.long
+
 
 def test_an_operation_without_effects_cannot_be_defined() -> None:
     with pytest.raises(TypeError, match=r"kernel\.copy: CopyOp does not define tiles_read and tiles_written"):

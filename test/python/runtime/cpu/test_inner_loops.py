@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import pytest
 from tile_library_builds import FLAGS, NATIVE, require
 
+pytestmark = pytest.mark.long
+
 ZEN_4 = "-march=znver3 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx512bf16"
 """Flags that GCC before version 13, which has no name for a Zen 4, takes for it with `-march=native`."""
 FAMILIES = ("znver4", "sapphirerapids", "skylake-avx512", "haswell")

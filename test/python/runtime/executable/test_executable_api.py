@@ -16,6 +16,8 @@ from bb.runtime.compilation.host_compiler import HostCompiler
 from bb.tools.bb_run import main as bb_run
 from numpy.typing import NDArray
 
+pytestmark = pytest.mark.long
+
 SOFTMAX = """func.func @softmax(%x: tensor<30x20xf32>) -> tensor<30x20xf32> {
   %y = array.softmax %x axis 1 : tensor<30x20xf32>
   func.return %y : tensor<30x20xf32>

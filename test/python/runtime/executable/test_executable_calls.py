@@ -18,6 +18,8 @@ from bb.runtime.executable import call
 from bb.runtime.executable.executable import Executable
 from cpu_programs import Array
 
+pytestmark = pytest.mark.long
+
 
 def test_a_call_reads_no_attributes_of_the_program(monkeypatch: pytest.MonkeyPatch):
     text = """

@@ -15,6 +15,8 @@ from hypothesis import settings
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 NAMES = ("attention_causal", "layernorm_matmul", "rmsnorm_ffn_swiglu", "softmax")
 # One compilation for all functions of a seed.
 SEEDS = range(1 if settings.get_current_profile_name() == "suite" else 100)

@@ -7,6 +7,8 @@ import pytest
 from bb.runtime.api import compile_program
 from bb.runtime.executable.executable import Executable
 
+pytestmark = pytest.mark.long
+
 PROGRAM = """
 !A = !kernel.array<37x100xf32>
 !L = !kernel.array<?x?xf32>

@@ -15,6 +15,8 @@ from bb.runtime.cuda.compile import cuda_compiler_problem
 from bb.runtime.cuda.library import CudaLibrary
 from cuda_evidence import rows, run, traffic_complaints
 
+pytestmark = pytest.mark.long
+
 needs_nvrtc = pytest.mark.skipif(cuda_compiler_problem() is not None, reason="NVRTC is not installed")
 
 

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 Array = NDArray[np.float64]
 
 M, K, N = 24, 40, 12
