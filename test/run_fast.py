@@ -11,7 +11,7 @@ CHECKS = [
     *Check.ruff(),
     Check.pyright(),
     Check.lit("-j1", "test/filecheck"),
-    Check.pytest("-m", "not long and not slow and not emulator_full"),
+    Check.pytest("-n", "2", "--dist", "worksteal", "-m", "not long and not slow and not emulator_full"),
 ]
 
 if __name__ == "__main__":

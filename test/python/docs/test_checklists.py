@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
+pytestmark = pytest.mark.long
+
 PAGE = ROOT / "docs" / "internals" / "architecture.md"
 PLACEHOLDERS = re.compile(r"DIALECT|NAME|FAMILY|TARGET|FORMAT")
 PROGRAM = """

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from xdsl.dialects import arith, builtin
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+pytestmark = pytest.mark.long
+
 
 @dataclass(frozen=True)
 class Mask:

@@ -8,6 +8,8 @@ import pytest
 from bb.runtime.api import compile_all
 from bb.runtime.executable.executable import Executable
 
+pytestmark = pytest.mark.long
+
 BF16 = np.dtype(ml_dtypes.bfloat16)
 SCALE = 0.25
 

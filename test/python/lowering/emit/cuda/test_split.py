@@ -8,6 +8,8 @@ import pytest
 from bb.runtime.calls.compile_options import CudaOptions
 from cuda_evidence import complaints, run
 
+pytestmark = pytest.mark.long
+
 
 def decode(heads: int, queries: int, keys: int, width: int, type: str, *, causal: bool = False) -> str:
     q, k = (f"tensor<{heads}x{rows}x{width}x{type}>" for rows in (queries, keys))
