@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...dialects import block
+from ...dialects import block, kernel
 from ...dialects.kernel import Quantity
 
 
@@ -62,3 +63,25 @@ class BlockNames:
                 return self.trips
             case Quantity.Index:
                 return self.number if batch else None
+
+
+def block_offset(
+    cursor: kernel.CursorOp, name: str, item: Sequence[str], dims: Mapping[str, BlockNames]
+) -> str | None:
+    """Return the first element, along a dim, of the block that a cursor points to; None if that is zero.
+
+    Along a dim that the item, with the dims `item`, does not have, it is the number of the block.
+    """
+    if name in cursor.first_dims or name in cursor.here_dims or dims[name].declared.is_whole:
+        return None
+    return dims[name].start if name in item else dims[name].number
+
+
+def block_width(cursor: kernel.CursorOp, name: str, dims: Mapping[str, BlockNames], minimum: str) -> str:
+    """Return the number of elements, along a dim, of the block that a cursor points to.
+
+    `minimum` is the target's function of two numbers.
+    """
+    if name in cursor.first_dims and not dims[name].declared.is_whole:
+        return f"{minimum}({dims[name].size}, {dims[name].extent})"
+    return dims[name].width

@@ -164,7 +164,7 @@ KERNEL store_matrices(const unsigned* fragments, unsigned short* out) {
     for (int c = 0; c < 8; ++c) out[(k * 32 + lane) * 8 + c] = rows[k][lane][c];
 }
 
-// ---- Copies in groups: the first group is there while the second may be under way
+// ---- Copies in groups: the first group is there while the second may be in flight
 KERNEL copies(const int* x, int* out) {
   __shared__ __align__(16) int first[32 * 4], second[32], third[32 * 2];
   const int t = threadIdx.x;

@@ -88,7 +88,7 @@ PRODUCT(transposed_32, 32, 32, true, true, false)
 PRODUCT(transposed_64, 64, 32, true, true, true)
 PRODUCT(transposed_128, 128, 64, true, true, true)
 
-// A in registers; the second product goes on with the first one's accumulators, the third begins anew.
+// A in registers; the second product goes on with the first one's accumulators, the third begins again.
 extern "C" __global__ void registers(const unsigned* fragments, const unsigned char* operands, float* out, int count) {
   for (int i = threadIdx.x; i < count; i += blockDim.x) bytes[i] = operands[i];
   bb_fence_async_proxy();

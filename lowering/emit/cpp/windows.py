@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import block, kernel
 from ....dialects.array.core import bit_width
-from ..block_names import BlockNames
+from ..block_names import BlockNames, block_offset, block_width
 from ..names import Names
 
 
@@ -120,11 +120,11 @@ def window_of(
         for position, name in enumerate(axis):
             factors = [dims[later].extent for later in axis[position + 1 :]]
             strides[name] = " * ".join([stride, *factors])
-            offset = _offset(cursor, name, item.dims, dims)
+            offset = block_offset(cursor, name, item.dims, dims)
             if offset is not None:
                 half = " / 2" if pairs and number == 0 else ""
                 offsets.append(f"{offset}{half} * {strides[name]}")
-    widths = [_width(cursor, name, dims) for name in item.dims]
+    widths = [block_width(cursor, name, dims, "std::min") for name in item.dims]
     start = f"(bb::Pair*){array.pointer}" if pairs else array.pointer
     return Window(" + ".join([start, *offsets]), tuple(strides[name] for name in item.dims), tuple(widths))
 
@@ -138,20 +138,6 @@ def _packed_window(
     return Window(
         f"{array.pointer} + ({number}) * {layout.elements_of_block}", (), (rows.width, columns.width), layout
     )
-
-
-def _offset(
-    cursor: kernel.CursorOp, name: str, item: Sequence[str], dims: Mapping[str, DimNames]
-) -> str | None:
-    if name in cursor.first_dims or name in cursor.here_dims or dims[name].declared.is_whole:
-        return None
-    return dims[name].start if name in item else dims[name].number
-
-
-def _width(cursor: kernel.CursorOp, name: str, dims: Mapping[str, DimNames]) -> str:
-    if name in cursor.first_dims and not dims[name].declared.is_whole:
-        return f"std::min({dims[name].size}, {dims[name].extent})"
-    return dims[name].width
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
 from ....dialects import block, kernel
-from ..block_names import BlockNames
+from ..block_names import BlockNames, block_offset, block_width
 from ..names import Names
 
 
@@ -217,10 +217,10 @@ def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], na
     assert isinstance(item, kernel.CursorType)
     strides, offsets = dim_strides(cursor, array, dims), list[str]()
     for dim, stride in strides.items():
-        offset = _offset(cursor, dim, item.dims, dims)
+        offset = block_offset(cursor, dim, item.dims, dims)
         if offset is not None:
             offsets.append(_times(offset, stride))
-    widths = tuple(_width(cursor, dim, dims) for dim in item.dims)
+    widths = tuple(block_width(cursor, dim, dims, "min") for dim in item.dims)
     own_strides = tuple(strides[dim] for dim in item.dims)
     if not offsets:
         return Window(array.pointer, own_strides, widths)
@@ -249,30 +249,18 @@ def non_item_offsets(
     strides = dim_strides(cursor, array, dims)
     offsets: list[str] = []
     for dim, stride in strides.items():
-        if dim not in item.dims and (offset := _offset(cursor, dim, item.dims, dims)) is not None:
+        if dim not in item.dims and (offset := block_offset(cursor, dim, item.dims, dims)) is not None:
             offsets.append(_times(offset, stride))
     return strides, offsets
 
 
 def item_offset(cursor: kernel.CursorOp, name: str, dims: Mapping[str, Dim]) -> str:
     """The first element of a block along one of its dims."""
-    return _offset(cursor, name, (name,), dims) or "0"
+    return block_offset(cursor, name, (name,), dims) or "0"
 
 
 def _times(offset: str, stride: str) -> str:
     return offset if stride == "1" else f"(long long){offset} * {stride}"
-
-
-def _offset(cursor: kernel.CursorOp, name: str, item: Sequence[str], dims: Mapping[str, Dim]) -> str | None:
-    if name in cursor.first_dims or name in cursor.here_dims or dims[name].declared.is_whole:
-        return None
-    return dims[name].start if name in item else dims[name].number
-
-
-def _width(cursor: kernel.CursorOp, name: str, dims: Mapping[str, Dim]) -> str:
-    if name in cursor.first_dims and not dims[name].declared.is_whole:
-        return f"min({dims[name].size}, {dims[name].extent})"
-    return dims[name].width
 
 
 def product_text(lengths: Iterable[Iterable[str]]) -> str:

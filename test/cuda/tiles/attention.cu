@@ -1,7 +1,7 @@
 // for M, L: { for N: s = dot(q, k); p = exp(s * scale - max); c += row_sum(p); o += dot(p, v) }; store
 // row_scale(o, 1 / c)
 //
-// N keys a tile, STAGES of them at hand; WARPS share the M rows of Q. `group` heads of Q share a head of K
+// N keys a tile, STAGES of them present; WARPS share the M rows of Q. `group` heads of Q share a head of K
 // and V.
 #include <bb/cuda.cuh>
 
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS == 8 && D == 128 ? 1
     else
 #endif
       bb::contract<D>(s, q, row0, k[stage], 0);
-    if (STAGES == 1) {  // V is there and K is done with: the next K comes behind the softmax
+    if (STAGES == 1) {  // V is there and K is done with: the next K comes after the softmax
       bb::cp_async_wait<0>();
       __syncthreads();
       if (n + 1 < tiles) k_in.load(k[0]);

@@ -1,7 +1,7 @@
 // for M, N: { for F: { for D: r += row_sum(x^2) (first F only); g += dot(x, w1); u += dot(x, w2) };
 //                    z = silu(g s) * (u s); o += dot(z, w3) }; store o, with s = rsqrt(r / D + eps)
 //
-// The warps are laid out anew for each contraction, 4 x 2 for g and u, 2 x 4 for o, so that z goes through
+// The warps are laid out again for each contraction, 4 x 2 for g and u, 2 x 4 for o, so that z goes through
 // shared memory. One pipeline runs over the steps of both loops; W3's tile travels with the first of its
 // steps.
 #include <bb/cuda.cuh>

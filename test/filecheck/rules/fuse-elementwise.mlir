@@ -87,7 +87,7 @@ func.func @fuse_elementwise_of_statistics(%s: !C, %t: !C) -> !block.vector<M x f
   func.return %r : !block.vector<M x f32, global>
 }
 
-// Declined where not: nobody else reads the item.
+// Declined where not: no other operator reads the item.
 // CHECK-LABEL: func.func @fuse_elementwise_without_single_use(
 func.func @fuse_elementwise_without_single_use(%x: !X, %c: !C) -> (!Xg, !Xg) attributes {block.dims = #dims} {
   // CHECK-NEXT: %y = block.mul %x, %x

@@ -124,7 +124,7 @@ func.func @hoist_invariant_without_invariant(%xs: !Ss, %c: !S) -> !Ss attributes
   func.return %y : !Ss
 }
 
-// Declined where not: the operator does not ask for the index, or the block at hand, of the map's dim.
+// Declined where not: the operator does not ask for the index, or the current block, of the map's dim.
 // CHECK-LABEL: func.func @hoist_invariant_without_index(
 func.func @hoist_invariant_without_index(%ns: !Ss, %c: !block.vector<M x f32>) -> !Xs attributes {block.dims = #dims} {
   // CHECK-NEXT: %y = block.map @N () -> (stack)
@@ -154,7 +154,7 @@ func.func @hoist_invariant_without_index(%ns: !Ss, %c: !block.vector<M x f32>) -
   func.return %y : !Xs
 }
 
-// Declined where not: the operator does not ask for the index, or the block at hand, of the map's dim.
+// Declined where not: the operator does not ask for the index, or the current block, of the map's dim.
 // The index of a batch dim needs no axis over it.
 // CHECK-LABEL: func.func @hoist_invariant_without_index_of_a_batch(
 func.func @hoist_invariant_without_index_of_a_batch(%bs: !block.list<B, scalar<f32>>, %c: !S) -> !block.list<B, scalar<f32>> attributes {block.dims = {B = #block.dim<3, batch>}} {
@@ -185,8 +185,8 @@ func.func @hoist_invariant_without_index_of_a_batch(%bs: !block.list<B, scalar<f
   func.return %y : !block.list<B, scalar<f32>>
 }
 
-// Declined where not: the operator does not ask for the index, or the block at hand, of the map's dim.
-// How far the vector is spread depends on the block at hand.
+// Declined where not: the operator does not ask for the index, or the current block, of the map's dim.
+// How far the vector is spread depends on the current block.
 // CHECK-LABEL: func.func @hoist_invariant_without_index_when_spread(
 func.func @hoist_invariant_without_index_when_spread(%ns: !Ss, %c: !C) -> !Xs attributes {block.dims = #dims} {
   // CHECK-NEXT: %y = block.map @N () -> (stack)
@@ -208,7 +208,7 @@ func.func @hoist_invariant_without_index_when_spread(%ns: !Ss, %c: !C) -> !Xs at
   func.return %y : !Xs
 }
 
-// Declined where not: the operator does not ask for the index, or the block at hand, of the map's dim.
+// Declined where not: the operator does not ask for the index, or the current block, of the map's dim.
 // CHECK-LABEL: func.func @hoist_invariant_without_index_of_a_width(
 func.func @hoist_invariant_without_index_of_a_width(%ns: !Ss, %c: !S) -> !Ss attributes {block.dims = #dims} {
   // CHECK-NEXT: %y = block.map @N () -> (stack)

@@ -440,7 +440,7 @@ func.func @interchange_maps_without_viewable(%xs: !block.list<N, M, vector<M x f
   func.return %t : !block.list<M, N, block<M x N x f32>>
 }
 
-// Here nobody knows which rows the vectors are.
+// Here it is unknown which rows the vectors are.
 // CHECK-LABEL: func.func @interchange_maps_without_viewable_rows(
 func.func @interchange_maps_without_viewable_rows(%xs: !block.list<B, H, vector<M x f32>>) -> !block.list<H, B, scalar<f32>> attributes {block.dims = #dims} {
   // CHECK-NEXT: %y = block.map @B (%xb = %xs) -> (stack)

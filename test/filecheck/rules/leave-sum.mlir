@@ -378,7 +378,7 @@ func.func @linear_form_of_invariants(%xs: !Cs, %c: !C) -> !C attributes {block.d
   func.return %sum : !C
 }
 
-// Declined where not: the coefficient of a term that changes does not contain the width of the block at hand.
+// Declined where not: the coefficient of a term that changes does not contain the width of the current block.
 // CHECK-LABEL: func.func @linear_form_without_steady(
 func.func @linear_form_without_steady(%xs: !Cs) -> !C attributes {block.dims = #dims} {
   // CHECK-NEXT: %sum = block.map @K (%xk = %xs) -> (sum)

@@ -42,7 +42,7 @@ func.func @two_maxima(%X: !Xs) -> (!C, !block.scalar<f32>) attributes {block.dim
   func.return %s, %r : !C, !block.scalar<f32>
 }
 
-// A sum keeps the maximum that it is relative to, though nobody else reads it; results are counted anew.
+// A sum keeps the maximum that it is relative to, though nothing else reads it; results are counted again.
 // CANONICAL-LABEL: func.func @unused_results(
 // CANONICAL-NEXT: %u, %r = block.map @N (%x = %X) -> (max, sum rel 0)
 // CANONICAL-NEXT: %a = block.load %x

@@ -204,7 +204,7 @@ kernel.func @arguments() attributes {block.dims = {M = #block.dim<3, whole>, N =
 
 // -----
 
-kernel.func @nobody() attributes {block.dims = {M = #block.dim<3, whole>, N = #block.dim<?, block = 256>}} {
+kernel.func @without_merge() attributes {block.dims = {M = #block.dim<3, whole>, N = #block.dim<?, block = 256>}} {
   kernel.parallel {
     %s = kernel.tile : !kernel.tile<M x f32, scratch>
     // expected-error @+1 {{kernel.for: there is no `merge` for the tiles that are named}}

@@ -35,7 +35,7 @@ func.func @private(%x: tensor<100x40xf32>) -> tensor<100xf32> attributes {block.
   func.return %y : tensor<100xf32>
 }
 
-// A list from outside is read at the block at hand of every loop around; a nest of its own is a kernel of its own.
+// A list from outside is read at the current block of every loop around; a separate nest is a separate kernel.
 // What goes from one to the other is an array that the program's function hands on.
 // CHECK-LABEL: kernel.func @captured_kernel1(%x : !kernel.array<100x40xf32>) outs(%{{.*}} : !kernel.array<100x40xf32>)
 // CHECK-NEXT:    kernel.parallel @M, @K {
@@ -89,7 +89,7 @@ func.func @any(%x: tensor<100x40xf32>, %v: tensor<100xf32>) -> tensor<100xf32> a
   func.return %y : tensor<100xf32>
 }
 
-// What a map passes on is copied; what it yields twice is stored twice; what nobody reads is not made.
+// What a map passes on is copied; what it yields twice is stored twice; what nothing reads is not made.
 // CHECK-LABEL: kernel.func @passed_kernel1(%v : !kernel.array<100xf32>) outs(%a : !kernel.array<100xf32>, %b : !kernel.array<100xf32>)
 // CHECK-NEXT:    kernel.parallel @M {
 // CHECK:           kernel.load %[[ITEM:.*]], %{{.*}}

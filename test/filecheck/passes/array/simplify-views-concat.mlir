@@ -19,7 +19,7 @@ func.func @contraction(%x: tensor<8x4xf32>, %y: tensor<8x6xf32>, %w: tensor<10x5
   // CHECK-NEXT: func.return %z : tensor<8x5xf32>
 }
 
-// Both operands in two pieces of the same extents, behind the reshapes of grouped heads.
+// Both operands in two pieces of the same extents, after the reshapes of grouped heads.
 // CHECK-LABEL: func.func @scores(
 func.func @scores(%q0: tensor<4x8x3xf32>, %q1: tensor<4x8x3xf32>, %k0: tensor<2x9x3xf32>, %k1: tensor<2x9x3xf32>) -> tensor<2x2x8x9xf32> {
   %q = array.concat %q0, %q1 axis 2 : tensor<4x8x3xf32>, tensor<4x8x3xf32> -> tensor<4x8x6xf32>

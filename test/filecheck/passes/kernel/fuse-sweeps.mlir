@@ -290,7 +290,7 @@ kernel.func @loop_between(%x : !kernel.array<64x48xf32>, %y : !kernel.array<64xf
   }
 }
 
-// A result goes over an input that nobody reads any more, and not over one that somebody does.
+// A result overwrites an input that nothing reads any more, but not one that is still read.
 // CHECK-LABEL: kernel.func @needed_later(
 // CHECK:           kernel.sweep [M, N] (%{{.*}} = %a) -> (each %b)
 // CHECK:           kernel.store %{{.*}}, %a
@@ -333,7 +333,7 @@ kernel.func @carried(%x : !kernel.array<64x48xf32>, %y : !kernel.array<64xf32>) 
   }
 }
 
-// What nobody reads is not computed, nor what only that needed.
+// Values that nothing reads are not computed, nor what only they need.
 // CHECK-LABEL: kernel.func @dead(
 // CHECK-NOT:       %c
 // CHECK:           kernel.sweep [M, N] (%[[A:.*]] = %a) -> (max %v)

@@ -23,7 +23,7 @@ func.func @few(%x: tensor<16x200xf16>, %w: tensor<200x512xf16>) -> tensor<16x512
 // CHECK: kernel.parallel @N attributes {threads = 128 : i64, warps = [1 : i64, 4 : i64]} {
 
 // A whole feed-forward layer in one loop over hidden features: numbers of rows and what crosses from warp to
-// warp in shared memory, the columns of the result not cut, W3's block under way while the inner loop runs.
+// warp in shared memory, the columns of the result not cut, W3's block in flight while the inner loop runs.
 func.func @ffn(%x: tensor<512x200xf16>, %w1: tensor<200x232xf16>, %w2: tensor<200x232xf16>, %w3: tensor<232x400xf16>)
     -> tensor<512x400xf16> {
   %y = array.rms_norm %x eps 1.000000e-06 : tensor<512x200xf16>

@@ -1,6 +1,6 @@
 // RUN: bb-opt %s -p "block-fuse{check=true}" | filecheck %s
 
-// Lists over whole dims that nobody reads: inlining them makes the termination measure smaller all the same.
+// Lists over whole dims that nothing reads: inlining them still makes the termination measure smaller.
 
 // CHECK-LABEL: func.func @dead
 // CHECK-NEXT:    func.return %x
