@@ -24,7 +24,15 @@ from .masks import Bounds, whole_block_masks
 from .placed import offset_of
 from .scalars import number, value_type
 from .scope import Scope
-from .sweep_body import NEUTRAL, claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
+from .sweep_body import (
+    NEUTRAL,
+    SweepText,
+    claim_arguments,
+    claim_results,
+    computed,
+    sweep_comment,
+    sweep_quantity,
+)
 
 _LANE = {
     Output.Sum: "{total} + {value}",
@@ -174,16 +182,7 @@ def sweep(plan: Sweep, scope: Scope) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _SweepText:
-    """The text of one sweep."""
-
-    plan: Sweep
-    scope: Scope
-
-    @property
-    def op(self) -> kernel.SweepOp:
-        return self.plan.op
-
+class _SweepText(SweepText[Sweep]):
     def lines(self) -> list[str]:
         """The statement: one loop, or two versions of it."""
         plan, rows, width = self.plan, self.plan.area.rows.count, self.plan.area.cols.count

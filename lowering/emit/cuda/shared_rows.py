@@ -21,7 +21,15 @@ from ....dialects.scalar import is_float
 from ..names import Names
 from .scalars import number, storage_type, value_type
 from .scope import Scope
-from .sweep_body import NEUTRAL, claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
+from .sweep_body import (
+    NEUTRAL,
+    SweepText,
+    claim_arguments,
+    claim_results,
+    computed,
+    sweep_comment,
+    sweep_quantity,
+)
 from .tiles import SwizzledTile
 
 _REDUCED = {
@@ -90,16 +98,7 @@ def sweep(plan: Sweep, scope: Scope) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _SweepText:
-    """The text of one sweep."""
-
-    plan: Sweep
-    scope: Scope
-
-    @property
-    def op(self) -> kernel.SweepOp:
-        return self.plan.op
-
+class _SweepText(SweepText[Sweep]):
     @property
     def _block(self) -> SwizzledTile:
         """One of the blocks."""

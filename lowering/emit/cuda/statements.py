@@ -19,7 +19,15 @@ from ..source_text import comment_text
 from .geometry import Window
 from .scalars import number, storage_type, value_type
 from .scope import Scope
-from .sweep_body import NEUTRAL, claim_arguments, claim_results, computed, sweep_comment, sweep_quantity
+from .sweep_body import (
+    NEUTRAL,
+    SweepText,
+    claim_arguments,
+    claim_results,
+    computed,
+    sweep_comment,
+    sweep_quantity,
+)
 
 _REDUCED = {
     Output.Sum: "{total} + {value}",
@@ -216,16 +224,7 @@ def sweep(plan: Sweep, scope: Scope) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _SweepText:
-    """The text of one sweep."""
-
-    plan: Sweep
-    scope: Scope
-
-    @property
-    def op(self) -> kernel.SweepOp:
-        return self.plan.op
-
+class _SweepText(SweepText[Sweep]):
     def lines(self) -> list[str]:
         """The statement."""
         op, totals = self.op, self.plan.totals

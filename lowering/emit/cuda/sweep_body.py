@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
@@ -13,12 +15,38 @@ from ....dialects.kernel import Output
 from ..names import Names
 from .geometry import Dim
 from .scalars import expression, value_type
+from .scope import Scope
 
 NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
 """The number that a reduction starts from."""
 
 Values = Mapping[SSAValue, str]
 """Names of arguments and results of a sweep's body."""
+
+
+class PlannedSweep(Protocol):
+    """The plan of a sweep in some form."""
+
+    @property
+    def op(self) -> kernel.SweepOp:
+        """The operation."""
+        ...
+
+
+PlanT = TypeVar("PlanT", bound=PlannedSweep)
+
+
+@dataclass(frozen=True)
+class SweepText(Generic[PlanT]):
+    """The text of one sweep; each form has a subclass."""
+
+    plan: PlanT
+    scope: Scope
+
+    @property
+    def op(self) -> kernel.SweepOp:
+        """The operation."""
+        return self.plan.op
 
 
 def claim_arguments(
