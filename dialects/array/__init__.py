@@ -25,6 +25,7 @@ from .core import (
     YieldOp,
     default_accumulator,
 )
+from .indexing import CumsumOp, GatherElementsOp, GatherOp, PadOp
 from .shapes import (
     DYNAMIC,
     AxisGroup,
@@ -46,6 +47,7 @@ ArrayDialect = Dialect(
     [
         *(MatmulOp, ElementwiseOp, ReduceOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, ConcatOp, IotaOp),
         *(ConstantOp, ExtentOp, CustomOp, YieldOp),
+        *(GatherOp, GatherElementsOp, CumsumOp, PadOp),
         *(SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp),
     ],
     [ReductionKindAttr, GeluFormAttr],
@@ -62,15 +64,19 @@ __all__ = [
     "BroadcastOp",
     "ConcatOp",
     "ConstantOp",
+    "CumsumOp",
     "CustomOp",
     "ElementwiseOp",
     "ExtentOp",
+    "GatherElementsOp",
+    "GatherOp",
     "GeluForm",
     "GeluFormAttr",
     "GeluOp",
     "IotaOp",
     "LayerNormOp",
     "MatmulOp",
+    "PadOp",
     "ReduceOp",
     "ReductionKind",
     "ReductionKindAttr",

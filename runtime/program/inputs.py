@@ -14,7 +14,17 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects import block
-from ...dialects.array import DYNAMIC, BroadcastOp, MatmulOp, ReshapeOp, TransposeOp, shape_of, shape_text
+from ...dialects.array import (
+    DYNAMIC,
+    BroadcastOp,
+    GatherElementsOp,
+    GatherOp,
+    MatmulOp,
+    ReshapeOp,
+    TransposeOp,
+    shape_of,
+    shape_text,
+)
 from ...dialects.attributes import DIM_NAMES
 from ...dialects.diagnostics import did_you_mean
 from ...dialects.scalar import is_float
@@ -109,7 +119,8 @@ def random_inputs(
 
     Floats are normal with standard deviation 1, or as weights are initialised, 1 / sqrt(K), where the
     argument is the right operand of a matmul over K in `source` (the function before passes changed it; by
-    default the function itself). Integers are from -8 to 8, booleans true three times in four. Argument
+    default the function itself). Integers are from -8 to 8, or valid indices where `source` looks elements up
+    by them; booleans are true three times in four. Argument
     number `i` comes from `numpy.random.default_rng([seed, i])`, whatever the others are. `extents` gives
     unknown extents, as `{"q.0": 33}` or by dim, as `{"M": 33}`; the extents of given arrays count for the
     dims that they name. Raises InputError.
@@ -125,10 +136,13 @@ def random_inputs(
             if len(dims) == 1 and extent != DYNAMIC:
                 known.setdefault(dims[0], extent)
     scales = weight_scales(source or function)
+    extents_of_axes = indexed_extents(source or function)
     for position, argument in enumerate(arguments):
         if argument.name not in arrays:
             rng = np.random.default_rng([seed, position])
-            arrays[argument.name] = _random(argument, rng, known, scales.get(position, 1.0))
+            arrays[argument.name] = _random(
+                argument, rng, known, scales.get(position, 1.0), extents_of_axes.get(position)
+            )
     return [arrays[argument.name] for argument in arguments]
 
 
@@ -139,15 +153,34 @@ def weight_scales(function: FuncOp) -> dict[int, float]:
         if not isinstance(op, MatmulOp):
             continue
         contracted = shape_of(op.b)[-1 if op.transpose_b is not None else -2]
-        value = op.b
-        while isinstance(value.owner, TransposeOp | ReshapeOp | BroadcastOp):
-            value = value.owner.input
+        value = _viewed(op.b)
         if isinstance(value, BlockArgument) and contracted != DYNAMIC:
             scales[value.index] = contracted**-0.5
     return scales
 
 
-def _random(argument: Argument, rng: np.random.Generator, known: Mapping[str, int], scale: float) -> Array:
+def indexed_extents(function: FuncOp) -> dict[int, int]:
+    """The least extent of an axis, by position, into which an argument holds indices."""
+    extents: dict[int, int] = {}
+    for op in function.body.ops:
+        if isinstance(op, GatherOp | GatherElementsOp):
+            value, extent = _viewed(op.indices), shape_of(op.operands[0])[op.axis.value.data]
+            if isinstance(value, BlockArgument):
+                # An unknown extent is at least 1.
+                extents[value.index] = max(1, min(extents.get(value.index, extent), extent))
+    return extents
+
+
+def _viewed(value: SSAValue) -> SSAValue:
+    """The array of which a value is a view that keeps all elements."""
+    while isinstance(value.owner, TransposeOp | ReshapeOp | BroadcastOp):
+        value = value.owner.input
+    return value
+
+
+def _random(
+    argument: Argument, rng: np.random.Generator, known: Mapping[str, int], scale: float, indexed: int | None
+) -> Array:
     shape = tuple(_extent(argument, axis, known) for axis in range(len(argument.shape)))
     dtype = argument.dtype
     try:
@@ -155,7 +188,8 @@ def _random(argument: Argument, rng: np.random.Generator, known: Mapping[str, in
             return to_dtype(np.asarray(scale * rng.standard_normal(shape)), dtype)
         if dtype == np.bool_:
             return np.asarray(rng.random(shape) < 0.75)
-        return np.asarray(rng.integers(-8, 9, shape, dtype=dtype))
+        low, high = (-8, 9) if indexed is None else (0, indexed)
+        return np.asarray(rng.integers(low, high, shape, dtype=dtype))
     except (MemoryError, ValueError) as error:  # numpy calls an impossible extent a ValueError
         raise InputError(f"{argument} is too large for the memory: shape {list(shape)}") from error
 
