@@ -1,4 +1,4 @@
-"""CUDA kernels of the examples at extents of 1 and a few more: each has text, and its accesses are aligned."""
+"""CUDA kernels of the examples at extents of 1 and a few more: each has text, and accesses are aligned."""
 
 from __future__ import annotations
 
