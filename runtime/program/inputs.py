@@ -124,7 +124,7 @@ def random_inputs(
             extent = known.get(f"{argument.name}.{axis}", extent)
             if len(dims) == 1 and extent != DYNAMIC:
                 known.setdefault(dims[0], extent)
-    scales = _weight_scales(source or function)
+    scales = weight_scales(source or function)
     for position, argument in enumerate(arguments):
         if argument.name not in arrays:
             rng = np.random.default_rng([seed, position])
@@ -132,7 +132,7 @@ def random_inputs(
     return [arrays[argument.name] for argument in arguments]
 
 
-def _weight_scales(function: FuncOp) -> dict[int, float]:
+def weight_scales(function: FuncOp) -> dict[int, float]:
     """Standard deviations, by position, of the arguments that a matmul has on its right."""
     scales: dict[int, float] = {}
     for op in function.body.ops:
