@@ -25,6 +25,7 @@ from .core import (
     YieldOp,
     default_accumulator,
 )
+from .masked import MaskedMatmulOp
 from .shapes import (
     DYNAMIC,
     AxisGroup,
@@ -44,7 +45,7 @@ from .views import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
 ArrayDialect = Dialect(
     "array",
     [
-        *(MatmulOp, ElementwiseOp, ReduceOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, ConcatOp, IotaOp),
+        *(MatmulOp, MaskedMatmulOp, ElementwiseOp, ReduceOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, ConcatOp, IotaOp),
         *(ConstantOp, ExtentOp, CustomOp, YieldOp),
         *(SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp),
     ],
@@ -70,6 +71,7 @@ __all__ = [
     "GeluOp",
     "IotaOp",
     "LayerNormOp",
+    "MaskedMatmulOp",
     "MatmulOp",
     "ReduceOp",
     "ReductionKind",
