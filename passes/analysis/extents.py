@@ -84,6 +84,18 @@ class EqualExtents:
                 joined = op.axis.value.data
                 for axis in set(range(len(shape_of(op.result)))) - {joined}:
                     self.tie((op.result, axis), *((value, axis) for value in op.inputs))
+            case array.GatherOp():
+                self._tie_gather(op)
+            case array.GatherElementsOp():
+                self._tie_broadcast(op.indices, op.result)
+                for axis in set(range(len(shape_of(op.result)))) - {op.axis.value.data}:
+                    self.tie((op.input, axis), (op.result, axis))
+            case array.CumsumOp():
+                self._tie_broadcast(op.input, op.result)
+            case array.PadOp():
+                for axis, ends in enumerate(zip(op.low.get_values(), op.high.get_values(), strict=True)):
+                    if not any(ends):
+                        self.tie((op.input, axis), (op.result, axis))
             case array.IotaOp() if op.like is not None:
                 self._tie_broadcast(op.like, op.result)
             case array.AttentionOp():
@@ -112,6 +124,14 @@ class EqualExtents:
             for axis, extent in enumerate(shape):
                 if extent != 1:
                     self.tie((value, axis), (op.result, rank - 2 - len(shape) + axis))
+
+    def _tie_gather(self, op: array.GatherOp) -> None:
+        axis, indices = op.axis.value.data, len(shape_of(op.indices))
+        for own in range(len(shape_of(op.table))):
+            if own != axis:
+                self.tie((op.table, own), (op.result, own if own < axis else own - 1 + indices))
+        for own in range(indices):
+            self.tie((op.indices, own), (op.result, axis + own))
 
     def _tie_reduce(self, op: array.ReduceOp) -> None:
         gone = op.axes.get_values()
