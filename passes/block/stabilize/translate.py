@@ -127,7 +127,7 @@ class Translator:
             case block.LoadOp() | block.StoreOp() | block.ReduceOp():
                 return values
             case block.DotOp() | block.RowScaleOp():
-                return [values[0], self.made_plain(values[1], write)]
+                return [values[0], *(self.made_plain(value, write) for value in values[1:])]
             case _:
                 return [
                     self.made_plain(value, write) if isinstance(value, Pair) and value.local else value
@@ -212,7 +212,9 @@ class Translator:
                 return self._row_sum(op, first, write)
             case block.DotOp() if isinstance(first, Pair):
                 other = self.made_plain(values[1], write)
-                return first.with_parts(write(block.DotOp(first.significand, other, op.accumulator)))
+                kept = None if op.kept is None else self.made_plain(values[2], write)
+                dot = block.DotOp(first.significand, other, op.accumulator, kept)
+                return first.with_parts(write(dot))
             case block.OuterOp() if isinstance(first, Pair):
                 other = self.made_plain(values[1], write)
                 return Pair(write(block.OuterOp(first.significand, other)), first.exponents)

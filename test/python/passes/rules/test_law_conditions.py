@@ -236,6 +236,17 @@ def leaves_range(items: float, vectors: float) -> Callable[[LawCase], bool]:
     return spoils
 
 
+def loses_nan(case: LawCase) -> bool:
+    """True if the law breaks the program, or gives numbers where the first argument is NaN."""
+    if is_broken(case):
+        return True
+    program = case.program()
+    arguments = random_arguments(program)
+    arguments[0] = np.full(np.shape(arguments[0]), np.nan)
+    rewrite_without(case, program)
+    return difference(evaluate(program, arguments)[0], evaluate(case.program(), arguments)[0]) > 0
+
+
 def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
     """True if there is more of something after the law that ignores the condition."""
     program = case.program()
@@ -294,6 +305,7 @@ HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
     ("swap-scale-dot (constant factor)", "shrinks"): leaves_range(1e38, 1e-2),
     ("swap-scale-dot (constant factor)", "range"): leaves_range(2.0**-22, 1e4),
     ("swap-scale-dot (sum of equal scales)", "range"): leaves_range(4e4, 1e-2),
+    ("vector-algebra (flatten)", "witness"): loses_nan,
     ("leave-sum (addition)", "worthwhile"): needs_more_accumulators,
     ("leave-sum (product)", "invariant"): never_ends,
     ("duplicate-mapped-scale", "mapped"): stores_more,
