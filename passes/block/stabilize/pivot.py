@@ -17,12 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import block
-from ....dialects.attributes import OWN_EXPONENT
+from ....dialects.attributes import OWN_EXPONENT, POWER_OF_TWO
 from ....dialects.scalar_builder import ScalarBuilder
 from ...analysis.roundings import rounds_to_smaller_range
 from .expressions import Expression, expression_of
@@ -158,7 +157,8 @@ def _shift_item(item: SSAValue, shift: SSAValue) -> SSAValue:
     )
     for use in shifted.result.uses:
         rounded = use.operation
-        # x was a number of the narrower type. x less its pivot may be larger than that, or very small.
+        # x was a number of the narrower type, and still is where the pivot is 0. x less its pivot may be
+        # larger than that, or very small.
         if rounds_to_smaller_range(rounded):
-            rounded.attributes[OWN_EXPONENT] = UnitAttr()
+            rounded.attributes[OWN_EXPONENT] = POWER_OF_TWO
     return shifted.result
