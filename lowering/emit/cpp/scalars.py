@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isinf, isnan
+from math import copysign, isinf, isnan
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from ....dialects.attributes import EXACT_ATTRIBUTE
 from ....dialects.diagnostics import OpError
-from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
+from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING, is_summed
 
 _INFIX = {**INFIX, **WRAPPING}
 
@@ -63,10 +63,12 @@ def expression(op: Operation, operands: Sequence[str], double: bool) -> str:
     form.
     """
     kind = type(op)
+    if is_summed(op):
+        return f"bb::product({operands[0]}, {operands[1]})"
     if kind in _INFIX:
         value = f"{operands[0]} {_INFIX[kind]} {operands[1]}"
         return _wrapped(value) if double and kind in WRAPPING and op.results[0].type == i32 else value
-    if kind in FUNCTIONS:
+    if kind in FUNCTIONS and kind not in _FORMS:
         return f"bb::{FUNCTIONS[kind]}({', '.join(operands)})"
     form = _FORMS.get(kind)
     if form is None:
@@ -111,6 +113,31 @@ def _compare_integers(op: Operation, operands: Sequence[str], double: bool) -> s
     return f"{operands[0]} {sign} {operands[1]}"
 
 
+def _extreme(op: Operation, operands: Sequence[str], double: bool) -> str:
+    """A maximum or minimum that is NaN where an operand is, with -0 below 0.
+
+    `max_nan` and `min_nan` give the second of two zeros. With a constant, the order of the operands makes
+    that the right one.
+    """
+    largest = isinstance(op, arith.MaximumfOp)
+    names = list(operands)
+    numbers = [_number(operand) for operand in op.operands]
+    if numbers[0] is not None:
+        numbers, names = numbers[::-1], names[::-1]
+    constant = numbers[1]
+    if constant is None:
+        return f"bb::{FUNCTIONS[type(op)]}({', '.join(operands)})"
+    if (copysign(1.0, constant) < 0) == largest:
+        names = names[::-1]
+    return f"bb::{'max_nan' if largest else 'min_nan'}({', '.join(names)})"
+
+
+def _number(operand: SSAValue) -> float | None:
+    owner = operand.owner
+    value = owner.value if isinstance(owner, arith.ConstantOp) else None
+    return value.value.data if isa(value, FloatAttr) and not isnan(value.value.data) else None
+
+
 def _select(op: Operation, operands: Sequence[str], double: bool) -> str:
     return f"{operands[0]} ? {operands[1]} : {operands[2]}"
 
@@ -152,6 +179,8 @@ _FORMS: dict[type[Operation], _Form] = {
     arith.CmpiOp: _compare_integers,
     arith.SelectOp: _select,
     arith.NegfOp: lambda op, operands, double: f"-{operands[0]}",
+    arith.MaximumfOp: _extreme,
+    arith.MinimumfOp: _extreme,
     arith.MaxnumfOp: lambda op, operands, double: "{1} != {1} ? {0} : bb::max({0}, {1})".format(*operands),
     arith.MinnumfOp: lambda op, operands, double: "{1} != {1} ? {0} : bb::min({0}, {1})".format(*operands),
     arith.MaxSIOp: lambda op, operands, double: "{0} > {1} ? {0} : {1}".format(*operands),

@@ -23,7 +23,7 @@ from xdsl.utils.hints import isa
 from ....dialects.array.core import bit_width
 from ....dialects.attributes import EXACT_ATTRIBUTE
 from ....dialects.diagnostics import OpError
-from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
+from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING, is_summed
 
 _CALLS: dict[type[Operation], str] = {
     **FUNCTIONS,
@@ -115,6 +115,8 @@ def expression(op: Operation, operands: Sequence[str], *, fast: bool = False) ->
     kind = type(op)
     if fast and kind in _FAST and value_type(op.results[0].type) == "float":
         return f"bb::{_FAST[kind]}({', '.join(operands)})"
+    if is_summed(op):
+        return f"bb::scalar::product({operands[0]}, {operands[1]})"
     if kind in INFIX:
         return f"{operands[0]} {INFIX[kind]} {operands[1]}"
     if kind in WRAPPING:
