@@ -29,15 +29,18 @@ ARITH_OPS: frozenset[str] = frozenset(
     for name in (
         *("constant", "select", "cmpf", "cmpi"),
         *("addf", "subf", "mulf", "divf", "negf", "maximumf", "minimumf", "maxnumf", "minnumf"),
-        *("addi", "subi", "muli", "divsi", "remsi", "andi", "ori", "xori", "maxsi", "minsi"),
-        *("extf", "truncf", "sitofp", "uitofp", "fptosi", "index_cast", "extsi", "extui", "trunci"),
+        *("addi", "subi", "muli", "andi", "ori", "xori", "shli", "shrsi", "shrui"),
+        *("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi"),
+        *("maxsi", "minsi", "maxui", "minui"),
+        *("extf", "truncf", "sitofp", "uitofp", "fptosi", "fptoui"),
+        *("index_cast", "extsi", "extui", "trunci"),
     )
 )
 MATH_OPS: frozenset[str] = frozenset(
     f"math.{name}"
     for name in (
         *("exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "powf", "fma"),
-        *("tanh", "erf", "sin", "cos", "absf", "floor", "ceil"),
+        *("tanh", "erf", "sin", "cos", "absf", "absi", "floor", "ceil"),
     )
 )
 INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent", "kernel.quantity"})

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...dialects.scalar import is_float
 from ..arrays.dtypes import Array, to_dtype
-from .inputs import Argument, arguments_of, as_input, random_inputs, weight_scales
+from .inputs import Argument, arguments_of, as_input, indexed_extents, random_inputs, weight_scales
 
 __all__ = ["HardCase", "hard_inputs"]
 
@@ -47,18 +47,18 @@ def hard_inputs(
 ) -> Iterator[HardCase]:
     """Yield the arrays of `random_inputs`, and then the same arrays made hard in one way after the other.
 
-    Right operands of a matmul (see `random_inputs`) keep their values. Among the other floats, vectors are
-    parameters, such as the scale of a norm, unless there are only vectors; the rest is data. Arrays in
-    `given` are never changed, and a case that would change nothing is left out. Raises InputError, as
-    `random_inputs` does.
+    Right operands of a matmul (see `random_inputs`) and indices keep their values. Among the other floats,
+    vectors are parameters, such as the scale of a norm, unless there are only vectors; the rest is data.
+    Arrays in `given` are never changed, and a case that would change nothing is left out. Raises InputError,
+    as `random_inputs` does.
     """
     arguments = arguments_of(function)
     fixed = {name.removeprefix("%") for name in given or {}}
     ordinary = random_inputs(function, seed, extents, given, source=source)
     yield HardCase("ordinary", ordinary)
-    weights = weight_scales(source or function)
+    kept = weight_scales(source or function).keys() | indexed_extents(source or function).keys()
     roles = [
-        _FIXED if fixed & {argument.name, str(position)} else _role(argument, position in weights)
+        _FIXED if fixed & {argument.name, str(position)} else _role(argument, position in kept)
         for position, argument in enumerate(arguments)
     ]
     if _DATA not in roles:
@@ -81,11 +81,11 @@ def hard_inputs(
 _FIXED, _DATA, _PARAMETER, _MASK, _INTEGER = "fixed", "data", "parameter", "mask", "integer"
 
 
-def _role(argument: Argument, is_weight: bool) -> str:
+def _role(argument: Argument, is_kept: bool) -> str:
+    if is_kept:
+        return _FIXED
     if not is_float(argument.element_type):
         return _MASK if argument.dtype == np.bool_ else _INTEGER
-    if is_weight:
-        return _FIXED
     return _DATA if len(argument.shape) > 1 else _PARAMETER
 
 
