@@ -33,6 +33,7 @@ from ..scalar_names import (
     SIGNED_PREDICATES,
     UNSIGNED_PREDICATES,
     WRAPPING,
+    is_summed,
 )
 
 _CALLS: dict[type[Operation], str] = {
@@ -130,6 +131,8 @@ def expression(op: Operation, operands: Sequence[str], ranges: IntegerRanges, *,
     kind = type(op)
     if fast and kind in _FAST and value_type(op.results[0].type) == "float":
         return f"bb::{_FAST[kind]}({', '.join(operands)})"
+    if is_summed(op):
+        return f"bb::scalar::product({operands[0]}, {operands[1]})"
     if kind in INFIX:
         return f"{operands[0]} {INFIX[kind]} {operands[1]}"
     if kind in WRAPPING:
