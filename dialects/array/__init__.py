@@ -25,6 +25,7 @@ from .core import (
     YieldOp,
     default_accumulator,
 )
+from .indexing import CumsumOp, GatherElementsOp, GatherOp, PadOp
 from .masked import MaskedMatmulOp
 from .shapes import (
     DYNAMIC,
@@ -45,8 +46,20 @@ from .views import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
 ArrayDialect = Dialect(
     "array",
     [
-        *(MatmulOp, MaskedMatmulOp, ElementwiseOp, ReduceOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, ConcatOp, IotaOp),
+        *(
+            MatmulOp,
+            MaskedMatmulOp,
+            ElementwiseOp,
+            ReduceOp,
+            BroadcastOp,
+            TransposeOp,
+            ReshapeOp,
+            SliceOp,
+            ConcatOp,
+            IotaOp,
+        ),
         *(ConstantOp, ExtentOp, CustomOp, YieldOp),
+        *(GatherOp, GatherElementsOp, CumsumOp, PadOp),
         *(SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp),
     ],
     [ReductionKindAttr, GeluFormAttr],
@@ -63,9 +76,12 @@ __all__ = [
     "BroadcastOp",
     "ConcatOp",
     "ConstantOp",
+    "CumsumOp",
     "CustomOp",
     "ElementwiseOp",
     "ExtentOp",
+    "GatherElementsOp",
+    "GatherOp",
     "GeluForm",
     "GeluFormAttr",
     "GeluOp",
@@ -73,6 +89,7 @@ __all__ = [
     "LayerNormOp",
     "MaskedMatmulOp",
     "MatmulOp",
+    "PadOp",
     "ReduceOp",
     "ReductionKind",
     "ReductionKindAttr",

@@ -146,8 +146,8 @@ class DotOp(AccumulatingOp):
 
     `%s = block.dot %q, %k acc f32 : !block.block<M x D x bf16>, !block.block<N x D x bf16>`
 
-    With `keeps %c`, an i1 block over the rows and columns of one operand, the products of its elements where c
-    is 0 are left out, whatever both factors are: NaN and infinity too.
+    With `keeps %c`, an i1 block over the rows and columns of one operand, the products of its elements where
+    c is 0 are left out, whatever both factors are: NaN and infinity too.
     """
 
     name = "block.dot"
@@ -155,9 +155,7 @@ class DotOp(AccumulatingOp):
     rhs = operand_def()
     kept = opt_operand_def()
 
-    def __init__(
-        self, lhs: SSAValue, rhs: SSAValue, accumulator: Attribute, kept: SSAValue | None = None
-    ):
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, accumulator: Attribute, kept: SSAValue | None = None):
         super().__init__(
             operands=[lhs, rhs, kept], result_types=[self.infer_accumulated((lhs, rhs), accumulator)]
         )
@@ -168,7 +166,11 @@ class DotOp(AccumulatingOp):
         if self.kept is None:
             return None
         item = self.kept.type
-        return self.lhs if isinstance(item, BlockType) and item.rows == _expect_block(self, self.lhs).rows else self.rhs
+        return (
+            self.lhs
+            if isinstance(item, BlockType) and item.rows == _expect_block(self, self.lhs).rows
+            else self.rhs
+        )
 
     @classmethod
     def infer_accumulated(cls, operands: Sequence[SSAValue], accumulator: Attribute) -> Attribute:

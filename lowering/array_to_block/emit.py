@@ -43,6 +43,8 @@ class Emitter:
     plan: Plan
     body: Block
     arrays: dict[SSAValue, SSAValue]
+    statistics: frozenset[SSAValue] = frozenset()
+    """The old array values that wait for a reduction."""
     lists: dict[tuple[Whole, Layout], SSAValue] = field(default_factory=dict[tuple[Whole, Layout], SSAValue])
     views: dict[tuple[SSAValue, Spec, Layout], SSAValue] = field(
         default_factory=dict[tuple[SSAValue, Spec, Layout], SSAValue]
@@ -272,6 +274,12 @@ class _NestWriter:
             case array.ElementwiseOp() as op:
                 yielded = op.body.block.last_op
                 assert isinstance(yielded, array.YieldOp)
+                statistics = self.emitter.statistics
+                writer.statistics.update(
+                    item
+                    for item, operand in zip(items, op.operands, strict=True)
+                    if isinstance(item, SSAValue) and operand in statistics
+                )
                 position = op.results.index(self.nest.key.value)  # pyright: ignore[reportArgumentType]
                 value = translate_region(op.body.block, items, yielded.operands[position], writer)
                 return writer.materialize(value, element_type_of(op.results[position]), self.nest.layout.item)

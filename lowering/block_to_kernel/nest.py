@@ -193,7 +193,9 @@ class NestLowering:
         multiply, kept = type_of_products(op, self.products), self._mask(op, into)
         if accumulator is not None:
             self._tile_of[op.result] = accumulator
-            into.add_op(kernel.ContractOp(accumulator, lhs, rhs, accumulate=True, kept=kept, multiply=multiply))
+            into.add_op(
+                kernel.ContractOp(accumulator, lhs, rhs, accumulate=True, kept=kept, multiply=multiply)
+            )
         else:
             tile = self._new_tile(op.result)
             into.add_op(kernel.ContractOp(tile, lhs, rhs, kept=kept, multiply=multiply))

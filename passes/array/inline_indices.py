@@ -137,7 +137,9 @@ def _with_region(
     return MaskedMatmulOp(op.a, op.b, inputs, body, acc=op.acc, result_element_type=result)
 
 
-def _written(op: ElementwiseOp | MaskedMatmulOp, arguments: Sequence[SSAValue], body: Block) -> list[SSAValue]:
+def _written(
+    op: ElementwiseOp | MaskedMatmulOp, arguments: Sequence[SSAValue], body: Block
+) -> list[SSAValue]:
     """Write the scalar operations of an operation at the end of a body; return what they yield."""
     values: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, arguments, strict=True))
     for argument, value in zip(op.body.block.args, arguments, strict=True):

@@ -42,6 +42,7 @@ from ...dialects.scalar import is_float
 from ..arrays.dtypes import BFLOAT16, Array, numpy_dtype, to_dtype, widen
 from ..errors import InterpreterError
 from .composite_semantics import evaluate_composite
+from .indexing import INDEXING, evaluate_indexing
 from .masked_products import masked_product
 from .scalar_semantics import evaluate_scalar_region, numbers_of
 
@@ -139,6 +140,8 @@ def _evaluate(
             return [np.asarray(arrays[0].shape[op.axis.value.data])]
         case CustomOp():
             return call_back(op, op.callback_name, arrays, callbacks)
+        case _ if isinstance(op, INDEXING):
+            return [evaluate_indexing(op, arrays, float64)]
         case _:
             result = evaluate_composite(op, arrays)
             if result is None:

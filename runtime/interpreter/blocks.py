@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import product
 from typing import TypeAlias, TypeVar, cast
 
@@ -485,11 +486,11 @@ class BlockInterpreter:
                     power = operand ** abs(exponent)
                     result = result * power if exponent > 0 else result / power
                 return result
-            result = np.zeros_like(operands[0])
+            terms: list[Array] = []
             for operand, coefficient in zip(operands, op.coefficients, strict=True):
                 quantities = {factor: self.dims.quantity(factor, op) for factor in coefficient.factors}
-                result = result + operand.dtype.type(coefficient.evaluate(quantities)) * operand
-            return result
+                terms.append(operand.dtype.type(coefficient.evaluate(quantities)) * operand)
+            return reduce(np.add, terms)  # not from 0, which would turn -0 to 0
 
     def _elementwise(self, op: block.ElementwiseOp, operands: list[Array]) -> Array:
         type = op.result.type

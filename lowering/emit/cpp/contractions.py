@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import BFloat16Type, tf32
 from xdsl.ir import SSAValue
 
 from ....dialects import kernel
+from ....dialects.array.core import bit_width
 from ....dialects.diagnostics import OpError
 from ..names import Names
 from .windows import DimNames, Plane, Window
@@ -18,23 +19,22 @@ OUT_OF_MEMORY = "return bb::out_of_memory;"
 
 @dataclass
 class ContractionEmitter:
-    """Writes one contraction. `double` says that the kernel computes in double; `starts_from_zero`, that the
-    first iteration of the loop around overwrites the accumulator.
-    """
+    """Writes one contraction. `wide` says that lanes have 64 bits; `starts_from_zero`, that the first iteration of the loop around overwrites the accumulator."""
 
     op: kernel.ContractOp
     planes: Mapping[SSAValue, Plane]
     windows: Mapping[SSAValue, Window]
     dims: Mapping[str, DimNames]
     names: Names
-    double: bool
+    wide: bool
     starts_from_zero: bool
     _copies: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """Operands that are read from a copy."""
 
     def lines(self) -> list[str]:
         """The statement. Raises OpError for what a CPU kernel cannot do."""
-        if self.op.kept is None:
+        integers = self.planes[self.op.accumulator].element == "Int"
+        if self.op.kept is None or integers:  # 0 times any integer is 0
             return [f"if ({self._call()}) {OUT_OF_MEMORY}"]
         return self._masked()
 
@@ -104,10 +104,12 @@ class ContractionEmitter:
         if loop is not None and self.starts_from_zero:
             mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
         scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
+        if accumulator.element == "Int":
+            return self._call_for_integers(accumulator, (rows, columns, summed), mode)
         packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
         if op.multiply == tf32:
             raise OpError(op, "multiplies in tf32, which only GPUs do; a CPU computes f32 exactly")
-        in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
+        in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.wide
         if packed and accumulator.type.rows_in_lanes:
             vectors, (_, stride) = self._operand(op.lhs)
             function = "contract_bf16_packed" if self._in_pairs(op, in_bf16) else "contract_packed"
@@ -138,6 +140,21 @@ class ContractionEmitter:
             f"bb::contract_columns({accumulator.pointer}, {accumulator.stride}, "
             f"{left}, {left_row}, {left_sum}, {right}, {right_row}, {right_sum}, "
             f"{rows}, {columns}, {summed}, {mode}{scale})"
+        )
+
+    def _call_for_integers(self, accumulator: Plane, widths: tuple[str, str, str], mode: str) -> str:
+        """A contraction of integers; either operand may lie in the lanes."""
+        rows, columns, summed = widths
+        outer, lanes = self.op.lhs, self.op.rhs
+        if accumulator.type.rows_in_lanes:
+            outer, lanes, rows, columns = self.op.rhs, self.op.lhs, columns, rows
+        left, (left_row, left_sum) = self._operand(outer)
+        right, (right_row, right_sum) = self._operand(lanes)
+        bits = bit_width(accumulator.type.element_type)
+        return (
+            f"bb::contract_integers<{bits}>({accumulator.pointer}, {accumulator.stride}, "
+            f"{left}, {left_row}, {left_sum}, {right}, {right_row}, {right_sum}, "
+            f"{rows}, {columns}, {summed}, {mode})"
         )
 
     def _packed_operand(self, value: SSAValue) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import block, kernel
 from ....dialects.diagnostics import OpError
-from ....dialects.kernel.precision import kernel_computes_in_double
+from ....dialects.kernel.integer_ranges import type_range
+from ....dialects.kernel.precision import has_wide_lanes
 from ....dialects.kernel.sizes import buffer_elements
 from ..locations import PlaceComments, place_comment
 from ..names import Names
@@ -21,7 +23,7 @@ from .names import cpp_names
 from .pairs import are_rounded_when_stored, buffers_of_pairs, tiles_of_pairs
 from .probes import Probes
 from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place, widened
-from .scalars import number
+from .scalars import integer_literal, number
 from .stages import Stages, single_stage, stages_of
 from .sweep import SweepEmitter
 from .windows import (
@@ -30,6 +32,7 @@ from .windows import (
     Plane,
     Window,
     element_of,
+    lane_type,
     name_dims,
     plane_size,
     storage_type,
@@ -53,7 +56,8 @@ class KernelEmitter:
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     planes: dict[SSAValue, Plane] = field(default_factory=dict[SSAValue, Plane])
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
-    double: bool = False
+    wide: bool = False
+    """True if lanes have 64 bits."""
     counting: bool = False
     numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
     """Of the statements that a profile distinguishes; empty without a profile."""
@@ -72,8 +76,8 @@ class KernelEmitter:
 
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
-        self.double = kernel_computes_in_double(self.function)
-        if not self.double:
+        self.wide = has_wide_lanes(self.function)
+        if not self.wide:
             self.pairs = buffers_of_pairs(self.function) | tiles_of_pairs(self.function)
         self.aliased_tiles = tiles_in_buffers(self.function, self.pairs)
         launch = [f"  {line}" for line in self.probes.launch(self.names)]
@@ -84,7 +88,7 @@ class KernelEmitter:
             "(const bb::Array* arrays, const bb::idx* extents, int threads) {"
         )
         lines += launch
-        type = "double" if self.double else "float"
+        type = "double" if self.wide else "float"
         lines.append(f"  using T = {type};")
         lines.append("  using V = bb::vec<T>;")
         lines.append("  using I = bb::index<T>;")
@@ -207,7 +211,7 @@ class KernelEmitter:
         inner = ["T* const found = piece.other(part);"]
         for tile, other in zip(loop.carried, merge.block.args, strict=True):
             plane, name = self.planes[tile], self.names.claim(other.name_hint or "other")
-            inner.append(f"T* const {name} = found + {plane.pointer}_at;")
+            inner.append(_pointer(name, f"found + {plane.pointer}_at", plane.element))
             self.planes[other] = Plane(name, plane.stride, plane.type)
         inner += self._body(merge.block.ops)
         return [
@@ -241,9 +245,8 @@ class KernelEmitter:
                 sizes.append(f"{arena} += {size};")
                 self.planes[inner.result] = Plane(name, f"{name}_ld", type, pairs=pairs)
                 memory = arena.of_task if stages is None else arena.of_piece
-                element, cast = ("bb::Pair", "(bb::Pair*)") if pairs else ("T", "")
-                place = f"{memory} + {name}_at"
-                pointers.append(f"{element}* const {name} = {f'{cast}({place})' if pairs else place};")
+                element = "bb::Pair" if pairs else lane_type(type.element_type)
+                pointers.append(_pointer(name, f"{memory} + {name}_at", element))
             elif isinstance(inner, kernel.BufferOp):
                 pointers.append(self._buffer(inner, stages, sizes))
         counters = [Arena.SCRATCH] if stages is None else list(Arena)
@@ -272,7 +275,8 @@ class KernelEmitter:
         sizes.append(f"const bb::idx {values}{name}_at = {arena};")
         sizes.append(f"{arena} += bb::round_up({size}, bb::W<T>);")
         self.arrays[op.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
-        return f"T* const {name} = {memory} + {name}_at;"
+        assert isinstance(op.result.type, kernel.ArrayType)
+        return _pointer(name, f"{memory} + {name}_at", lane_type(op.result.type.element_type))
 
     def _bytes(self, op: kernel.BufferOp) -> int | None:
         """The bytes of a buffer, where its extents are known."""
@@ -280,7 +284,7 @@ class KernelEmitter:
         elements = buffer_elements(op, dims, lambda name: dims[name].static_extent)
         if elements is None:
             return None
-        return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
+        return elements * 8 if self.wide else elements * 2 if op.result in self.pairs else elements * 4
 
     def _in_global_memory(self, op: Operation) -> bool | None:
         """True if an operation makes a buffer in global memory; None if that depends on the extents of a
@@ -335,11 +339,20 @@ class KernelEmitter:
                     return []
                 plane = self.planes[op.tile]
                 outer, lanes = self._valid(plane.type)
-                value = number(op.number, self.double)
-                return [f"bb::fill_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, {value});"]
+                value = _filling(op, plane, self.wide)
+                return [
+                    f"bb::fill_plane<{plane.element}>({plane.pointer}, {plane.stride}, "
+                    f"{outer}, {lanes}, {value});"
+                ]
             case kernel.ContractOp():
                 return ContractionEmitter(
-                    op, self.planes, self.windows, self.dims, self.names, self.double, self._starts_from_zero(op)
+                    op,
+                    self.planes,
+                    self.windows,
+                    self.dims,
+                    self.names,
+                    self.wide,
+                    self._starts_from_zero(op),
                 ).lines()
             case kernel.SweepOp():
                 return self._sweep(op)
@@ -354,7 +367,7 @@ class KernelEmitter:
             self.planes[op.outputs[index]] = plane
         if len(same) == len(op.outputs):
             return []
-        emitter = SweepEmitter(op, self.planes, self.dims, self.names, self.double)
+        emitter = SweepEmitter(op, self.planes, self.dims, self.names, self.wide)
         emitter.ahead = fetched_ahead(op, self.windows, self.dims)
         emitter.left_out = same
         emitter.rounded = {tile for tile in op.outputs if are_rounded_when_stored(tile, self.pairs)}
@@ -437,10 +450,13 @@ class KernelEmitter:
             line, self.planes[op.target] = load_in_place(plane, window, self.names)
             return [line]
         if not plane.type.dims:
-            return [f"*{plane.pointer} = bb::cast<T>(*({window.pointer}));"]
+            return [f"*{plane.pointer} = bb::cast<{plane.element}>(*({window.pointer}));"]
         if len(plane.type.dims) == 1:
             (width,), (stride,) = window.widths, window.strides
-            return [f"bb::load_vector<T>({plane.pointer}, {width}, {window.pointer}, {stride}, {width});"]
+            return [
+                f"bb::load_vector<{plane.element}>({plane.pointer}, {width}, "
+                f"{window.pointer}, {stride}, {width});"
+            ]
         outer, lanes = ordered(plane.type, window.widths)
         by_outer, by_lane = ordered(plane.type, window.strides)
         if plane.pairs:
@@ -449,7 +465,7 @@ class KernelEmitter:
                 f"{window.pointer}, {by_outer}, {by_lane});"
             ]
         return [
-            f"bb::load_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
+            f"bb::load_plane<{plane.element}>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
             f"{window.pointer}, {by_outer}, {by_lane}, {outer}, {lanes});"
         ]
 
@@ -466,7 +482,9 @@ class KernelEmitter:
             return [f"*({window.pointer}) = bb::cast<{element}>(*{plane.pointer});"]
         if len(plane.type.dims) == 1:
             (width,), (stride,) = window.widths, window.strides
-            return [f"bb::store_vector<T>({window.pointer}, {stride}, {plane.pointer}, {width});"]
+            return [
+                f"bb::store_vector<{plane.element}>({window.pointer}, {stride}, {plane.pointer}, {width});"
+            ]
         outer, lanes = ordered(plane.type, window.widths)
         by_outer, by_lane = ordered(plane.type, window.strides)
         if isinstance(op.target.owner, kernel.CursorOp) and op.target.owner.array in self.pairs:
@@ -478,7 +496,7 @@ class KernelEmitter:
             ("stream_plane", f", {self._past(op)}") if op.stream is not None else ("store_plane", "")
         )
         return [
-            f"bb::{function}<T>({window.pointer}, {by_outer}, {by_lane}, "
+            f"bb::{function}<{plane.element}>({window.pointer}, {by_outer}, {by_lane}, "
             f"{plane.pointer}, {plane.stride}, {outer}, {lanes}{past});"
         ]
 
@@ -501,9 +519,24 @@ class KernelEmitter:
         same = target.type.rows_in_lanes == source.type.rows_in_lanes
         function = "copy_plane" if same else "transpose_plane"
         return [
-            f"bb::{function}<T>({target.pointer}, {target.stride}, {source.pointer}, {source.stride}, "
-            f"{outer}, {lanes});"
+            f"bb::{function}<{target.element}>({target.pointer}, {target.stride}, "
+            f"{source.pointer}, {source.stride}, {outer}, {lanes});"
         ]
+
+
+def _filling(op: kernel.FillOp, plane: Plane, wide: bool) -> str:
+    """The number that fills a tile: of integers, the least or the greatest one stands for an infinity."""
+    if plane.element == "T":
+        return number(op.number, wide)
+    least, most = type_range(plane.type.element_type)
+    if isinf(op.number):
+        return f"(Int){integer_literal(most if op.number > 0 else least)}"
+    return f"(Int){integer_literal(int(op.number))}"
+
+
+def _pointer(name: str, place: str, element: str) -> str:
+    """The declaration of a pointer to a place in the memory of a kernel, which counts elements of type T."""
+    return f"{element}* const {name} = {place if element == 'T' else f'({element}*)({place})'};"
 
 
 def _closed(body: Sequence[str]) -> list[str]:

@@ -102,7 +102,9 @@ class DecomposeAttention(Decomposition):
             scores = expansion.elementwise("causal", [scores, *indices], _causal)
         probs = expansion.softmax(scores, -1)
         visible = [*([] if mask is None else [mask]), *(indices or ())]
-        product = MaskedMatmulOp.from_function(probs, v, visible, _is_visible) if visible else MatmulOp(probs, v)
+        product = (
+            MaskedMatmulOp.from_function(probs, v, visible, _is_visible) if visible else MatmulOp(probs, v)
+        )
         result = expansion.insert("attended", product)
         if op.group_size > 1:
             result = expansion.insert("attended", ReshapeOp(result, shape_of(op.result)))

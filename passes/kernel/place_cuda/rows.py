@@ -75,12 +75,15 @@ def _operand_type(op: kernel.ContractOp) -> Attribute | None:
 
 
 def contiguous_axis(cursor: SSAValue) -> int | None:
-    """The axis of a block of an array (0 or 1) along which elements are contiguous, if there is one."""
+    """The axis of a block of an array (0 or 1) along which elements are contiguous, if there is one.
+
+    An array whose last axis has extent 1 has none: its rows may lie apart.
+    """
     owner = cursor.owner
     assert isinstance(owner, kernel.CursorOp)
-    last = owner.axis_dims[-1][-1]
     dims = kernel.dims_of(cursor)
-    return dims.index(last) if last in dims else None
+    last = owner.axis_dims[-1][-1:]
+    return dims.index(last[0]) if last and last[0] in dims else None
 
 
 def _fits(op: Operation, plan: RowPlan) -> bool:
@@ -123,7 +126,16 @@ def _fits_contraction(op: kernel.ContractOp, plan: RowPlan) -> bool:
     if isinstance(right.type, kernel.CursorType):
         return contiguous_axis(right) is not None and right.type.element_type == plan.multiply
     assert isinstance(right.type, kernel.TileType)
-    return right.type.element_type == plan.multiply
+    return right.type.element_type == plan.multiply and _is_staged(right)
+
+
+def _is_staged(right: SSAValue) -> bool:
+    """True if a right operand gets a swizzled tile: it is loaded, or moved there from registers. One that
+    sweeps compute from vectors alone, such as the only key of a sequence, has no such tile.
+    """
+    assert isinstance(right.owner, kernel.TileOp)
+    loaded = any(isinstance(op, kernel.LoadOp) for op in kernel.writers(right))
+    return loaded or right.owner.swizzled is not None
 
 
 def _fits_masked(op: kernel.ContractOp, plan: RowPlan) -> bool:
