@@ -98,15 +98,8 @@ def _element(op: Operation) -> Attribute | None:
     """The element of a constant array of equal elements; None if they differ, bit by bit."""
     if not isinstance(op, ConstantOp):
         return None
-    data, count = op.value.data.data, 1
-    for extent in shape_of(op.result):
-        count *= extent
-    if count == 0:
+    if 0 in shape_of(op.result) or not op.value.is_splat():
         return None
-    if not op.value.is_splat():
-        size = len(data) // count
-        if size * count != len(data) or data != data[:size] * count:
-            return None
     return next(iter(op.value.iter_attrs()))
 
 

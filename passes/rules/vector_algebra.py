@@ -17,8 +17,17 @@ from ...dialects.block import CoefficientAttr
 from ..analysis.facts import is_positive
 from ..analysis.items import is_float_item, unary
 from .law import Check, Law, OpT, Placer, SiteT, Topic
-from .shared.items import linear, logarithm, uniform
-from .shared.vector_forms import ScalarForm, flat_factors, flat_terms, is_statistic, multiple, scalar_form
+from .shared.items import linear, logarithm
+from .shared.vector_forms import (
+    Flat,
+    ScalarForm,
+    flat_factors,
+    flat_terms,
+    is_algebraic,
+    is_statistic,
+    multiple,
+    scalar_form,
+)
 
 
 class _VectorAlgebra(Law[OpT, SiteT], Generic[OpT, SiteT]):
@@ -41,7 +50,10 @@ class SumsAreLinear(_VectorLaw[block.AddOp | block.SubOp]):
     after = "linear c + -1 * d"
 
     def sites(self, op: block.AddOp | block.SubOp) -> Iterator[None]:
-        if is_float_item(op.results[0]) and (is_statistic(op.results[0]) or isinstance(op, block.SubOp)):
+        result = op.results[0]
+        if is_algebraic(result) or (
+            isinstance(op, block.SubOp) and is_float_item(result) and not is_statistic(result)
+        ):
             yield None
 
     def rewrite(self, op: block.AddOp | block.SubOp, site: None, rewriter: PatternRewriter) -> None:
@@ -63,7 +75,7 @@ class ProductsAreMonomials(_VectorLaw[block.MulOp]):
     after = "monomial c * d"
 
     def sites(self, op: block.MulOp) -> Iterator[None]:
-        if is_statistic(op.results[0]):
+        if is_algebraic(op.results[0]):
             yield None
 
     def rewrite(self, op: block.MulOp, site: None, rewriter: PatternRewriter) -> None:
@@ -93,33 +105,36 @@ class ScalarOpsAreAlgebra(_VectorAlgebra[block.ElementwiseOp, ScalarForm]):
         rewriter.replace(op, (), (value,))
 
 
-class FlattenForms(_VectorLaw[block.LinearOp | block.MonomialOp]):
-    """A form of a form is a form; equal terms are one term; what cancels vanishes."""
+AnyFlat = Flat[tuple[CoefficientAttr, SSAValue]] | Flat[tuple[SSAValue, int]]
+
+
+class FlattenForms(_VectorAlgebra[block.LinearOp | block.MonomialOp, AnyFlat]):
+    """A form of a form is a form; equal terms are one term; terms cancel where no NaN is lost by that."""
 
     variant = "flatten"
     law = "Linear forms of linear forms and products of products are flattened, and equal terms merged."
-    before = "linear 2 * (linear c + d) + -2 * d"
-    after = "linear 2 * c"
+    before = "linear 2 * (linear c + d) + 3 * d"
+    after = "linear 2 * c + 5 * d"
     numerics = "exact in the coefficients; sums are taken in another order"
+    side_conditions = {
+        "witness": "terms or powers that cancel (c - c, c / c) leave an item that is NaN where the data make "
+        "c NaN"
+    }
 
-    def sites(self, op: block.LinearOp | block.MonomialOp) -> Iterator[None]:
-        if isinstance(op, block.LinearOp):
-            changed = flat_terms(op) != op.pairs
-        else:
-            changed = flat_factors(op) != op.pairs
-        if changed:
-            yield None
+    def sites(self, op: block.LinearOp | block.MonomialOp) -> Iterator[AnyFlat]:
+        flat = flat_terms(op) if isinstance(op, block.LinearOp) else flat_factors(op)
+        if flat.pairs != op.pairs:
+            yield flat
 
-    def rewrite(self, op: block.LinearOp | block.MonomialOp, site: None, rewriter: PatternRewriter) -> None:
-        place = Placer(rewriter, op)
-        hint = op.results[0].name_hint
-        if isinstance(op, block.LinearOp):
-            terms = flat_terms(op)
-            value = place(block.LinearOp(terms), hint) if terms else uniform(place, op.result, 0.0)
-        else:
-            factors = flat_factors(op)
-            value = place(block.MonomialOp(factors), hint) if factors else uniform(place, op.result, 1.0)
-        rewriter.replace(op, (), (value,))
+    def checks(self, site: AnyFlat) -> Iterator[Check]:
+        lost = [value.name_hint or "an item" for value in site.unwitnessed()]
+        yield Check("witness", not lost, f"{', '.join(lost)} would cancel, also where it is NaN or infinite")
+
+    def rewrite(
+        self, op: block.LinearOp | block.MonomialOp, site: AnyFlat, rewriter: PatternRewriter
+    ) -> None:
+        form = type(op)(site.pairs)  # pyright: ignore[reportArgumentType]
+        rewriter.replace(op, (), (Placer(rewriter, op)(form, op.results[0].name_hint),))
 
 
 class UnitForms(_VectorLaw[block.LinearOp | block.MonomialOp]):

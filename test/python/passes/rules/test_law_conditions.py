@@ -199,6 +199,17 @@ def underflows(case: LawCase) -> bool:
     return loses_precision(case, (1e-25, 1e25))
 
 
+def loses_nan(case: LawCase) -> bool:
+    """True if the law breaks the program, or gives numbers where the first argument is NaN."""
+    if is_broken(case):
+        return True
+    program = case.program()
+    arguments = random_arguments(program)
+    arguments[0] = np.full(np.shape(arguments[0]), np.nan)
+    rewrite_without(case, program)
+    return difference(evaluate(program, arguments)[0], evaluate(case.program(), arguments)[0]) > 0
+
+
 def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
     """True if there is more of something after the law that ignores the condition."""
     program = case.program()
@@ -244,6 +255,7 @@ HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
     ("swap-shift-dot (row sum)", "demand"): cancels,
     ("swap-shift-dot (row sum of a product)", "demand"): cancels,
     ("swap-scale-dot (product)", "once"): underflows,
+    ("vector-algebra (flatten)", "witness"): loses_nan,
     ("leave-sum (addition)", "worthwhile"): needs_more_accumulators,
     ("leave-sum (product)", "invariant"): never_ends,
     ("duplicate-mapped-scale", "mapped"): stores_more,
