@@ -20,7 +20,9 @@ pytestmark = pytest.mark.long
 Arrays = dict[str, NDArray[Any]]
 
 
-def _attention(name: str, type: str, q: str, kv: str, mask: str = "", causal: bool = False, bias: str = "") -> str:
+def _attention(
+    name: str, type: str, q: str, kv: str, mask: str = "", causal: bool = False, bias: str = ""
+) -> str:
     """A function of an attention with the given shapes, a boolean mask, a causal one, and a bias."""
     width = kv.rsplit("x", 1)[1]
     result = f"{q.rsplit('x', 1)[0]}x{width}x{type}"
