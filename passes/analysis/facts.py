@@ -78,10 +78,10 @@ def computed_from(value: SSAValue, source: SSAValue) -> bool:
 
     Because it looks through lists, the answer is the same before and after maps are fused.
     """
-    source = _origin(source)
+    source = origin(source)
     pending, seen = [value], set[SSAValue]()
     while pending:
-        current = _origin(pending.pop())
+        current = origin(pending.pop())
         if current is source:
             return True
         if current in seen:
@@ -89,25 +89,26 @@ def computed_from(value: SSAValue, source: SSAValue) -> bool:
         seen.add(current)
         owner = current.owner
         if isinstance(owner, block.MapOp):
-            pending.append(_yielded(owner, current))
+            pending.append(yielded(owner, current))
         elif isinstance(owner, Operation):
             pending.extend(owner.operands)
     return False
 
 
-def _yielded(map_: block.MapOp, result: SSAValue) -> SSAValue:
+def yielded(map_: block.MapOp, result: SSAValue) -> SSAValue:
+    """The value that the body of a map yields for a result."""
     return map_.yield_op.arguments[map_.results.index(result)]  # pyright: ignore[reportArgumentType]
 
 
-def _origin(value: SSAValue) -> SSAValue:
-    """The stored item, if a value was loaded from a list that a map stacks; else the list."""
+def origin(value: SSAValue) -> SSAValue:
+    """Return the stored item, if a value was loaded from a list that a map stacks; else the list."""
     while True:
         owner = value.owner
         match owner:
             case block.LoadOp() | block.StoreOp():
                 value = owner.source
             case block.MapOp() if not kind_of(value).reduces:  # pyright: ignore[reportOptionalMemberAccess]
-                value = _yielded(owner, value)
+                value = yielded(owner, value)
             case Block():
                 user = owner.parent_op()
                 if not isinstance(user, block.MapOp):
