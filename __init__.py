@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .lowering.pipelines import register_pass as register_pass
     from .lowering.pipelines import register_rule as register_rule
     from .runtime.api import compile_program as compile
+    from .runtime.api import hard_inputs as hard_inputs
     from .runtime.api import random_inputs as random_inputs
     from .runtime.api import run as run
     from .runtime.calls.compile_options import CudaOptions as CudaOptions
@@ -61,6 +62,7 @@ _HOMES: dict[str, str] = {
     "Verdict": "runtime.checking.exact.equivalence",
     "build": "dialects.builder",
     "equivalent": "runtime.checking.exact.equivalence",
+    "hard_inputs": "runtime.api",
     "interpret": "runtime.interpreter.functions",
     "make_context": "dialects.context",
     "parse": "lowering.frontends.mlir_text",
@@ -97,6 +99,7 @@ __all__ = [
     "build",
     "compile",
     "equivalent",
+    "hard_inputs",
     "interpret",
     "make_context",
     "parse",

@@ -176,6 +176,21 @@ class Array:
         extents = [DYNAMIC_INDEX if extent is None else extent for extent in shape]
         return self._insert(array.ReshapeOp(self.value, extents))
 
+    def gather(self, indices: Array, axis: int = 0) -> Array:
+        """Slices along an axis, looked up by index."""
+        return self._insert(array.GatherOp(self.value, indices.value, axis))
+
+    def gather_elements(self, indices: Array, axis: int) -> Array:
+        """Elements, each looked up along an axis by its own index."""
+        return self._insert(array.GatherElementsOp(self.value, indices.value, axis))
+
+    def cumsum(self, axis: int, *, acc: TypeAttribute | None = None) -> Array:
+        return self._insert(array.CumsumOp(self.value, axis, acc=acc))
+
+    def pad(self, low: Sequence[int], high: Sequence[int], value: float = 0) -> Array:
+        """Elements with one value before and after each axis."""
+        return self._insert(array.PadOp(self.value, low, high, value))
+
     def softmax(self, axis: int = -1) -> Array:
         return self._insert(array.SoftmaxOp(self.value, axis))
 

@@ -6,6 +6,10 @@ from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 
+from .float_bits import keep_bits
+
+keep_bits()
+
 
 def _array() -> Dialect:
     from .array import ArrayDialect

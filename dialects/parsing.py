@@ -24,14 +24,15 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken
+from xdsl.utils.mlir_lexer import MLIRToken
 
 from .context import make_context
 from .diagnostics import did_you_mean
+from .number_parsing import NumberLexer, NumberParser
 
 _T = TypeVar("_T")
 _A = TypeVar("_A", bound=Attribute)
@@ -41,7 +42,7 @@ MOST_DENSE_ELEMENTS = 2**24
 """Largest ``dense<..>`` literal: xDSL expands a splat to a list, so a short text can ask for any memory."""
 
 
-class _Lexer(MLIRLexer):
+class _Lexer(NumberLexer):
     # xDSL's pattern is not possessive ("++"): a quote that is never closed takes exponential time.
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
@@ -53,7 +54,7 @@ class _Lexer(MLIRLexer):
             raise
 
 
-class LocatedParser(Parser):
+class LocatedParser(NumberParser):
     """xDSL's parser, which records the position of each operation and of every failure.
 
     An operation without an explicit ``loc(...)`` gets the position of its name. An exception that is raised

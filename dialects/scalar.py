@@ -4,6 +4,7 @@ Operations are known by name, so that importing a dialect does not import `arith
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import copysign, frexp, isfinite
 
 from xdsl.dialects.builtin import (
@@ -28,15 +29,18 @@ ARITH_OPS: frozenset[str] = frozenset(
     for name in (
         *("constant", "select", "cmpf", "cmpi"),
         *("addf", "subf", "mulf", "divf", "negf", "maximumf", "minimumf", "maxnumf", "minnumf"),
-        *("addi", "subi", "muli", "divsi", "remsi", "andi", "ori", "xori", "maxsi", "minsi"),
-        *("extf", "truncf", "sitofp", "uitofp", "fptosi", "index_cast", "extsi", "extui", "trunci"),
+        *("addi", "subi", "muli", "andi", "ori", "xori", "shli", "shrsi", "shrui"),
+        *("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi"),
+        *("maxsi", "minsi", "maxui", "minui"),
+        *("extf", "truncf", "sitofp", "uitofp", "fptosi", "fptoui"),
+        *("index_cast", "extsi", "extui", "trunci"),
     )
 )
 MATH_OPS: frozenset[str] = frozenset(
     f"math.{name}"
     for name in (
         *("exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "powf", "fma"),
-        *("tanh", "erf", "sin", "cos", "absf", "floor", "ceil"),
+        *("tanh", "erf", "sin", "cos", "absf", "absi", "floor", "ceil"),
     )
 )
 INDEX_OPS: frozenset[str] = frozenset({"block.index", "block.extent", "kernel.quantity"})
@@ -57,6 +61,15 @@ def significand_bits(type: Attribute) -> int:
             return 24
         case _:
             return 53
+
+
+def is_normal(number: Fraction | float, type: Attribute) -> bool:
+    """True if a number, not yet rounded, lies between the smallest and the largest normal number of a float
+    type.
+    """
+    bits = significand_bits(type)
+    highest = 16 if bits == 11 else 1024 if bits == 53 else 128  # exponents: |number| < 2**highest
+    return 2.0 ** (3 - highest - 1) <= abs(number) <= (2 - 2.0 ** (1 - bits)) * 2.0 ** (highest - 1)
 
 
 def constant_number(op: Operation) -> float | None:

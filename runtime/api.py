@@ -28,6 +28,7 @@ from .interpreter.blocks import DEFAULT_BLOCK_SIZE
 from .interpreter.functions import interpret
 from .program.constants import declare_constants
 from .program.functions import public_functions, select_function
+from .program.hard_inputs import hard_inputs as hard_inputs_of
 from .program.inputs import check_block_sizes, ordered_inputs
 from .program.inputs import random_inputs as random_inputs_of
 from .tuning.request import Request
@@ -226,3 +227,20 @@ def random_inputs(
     """
     program = module if isinstance(module, ModuleOp) else parse(module)
     return random_inputs_of(select_function(program, entry), seed, extents)
+
+
+def hard_inputs(
+    module: ModuleOp | str | os.PathLike[str],
+    seed: int = 0,
+    *,
+    entry: str | None = None,
+    extents: Mapping[str, int] | None = None,
+) -> dict[str, list[Array]]:
+    """Return arrays at which floating point and integers go wrong, as `bb-run --random hard:SEED` makes them.
+
+    The keys say what is hard about the arrays: outliers, large and tiny numbers, NaN and infinities, garbage
+    that masks hide, and so on. The first one, `ordinary`, has those of `random_inputs`. Raises InputError.
+    """
+    program = module if isinstance(module, ModuleOp) else parse(module)
+    cases = hard_inputs_of(select_function(program, entry), seed, extents)
+    return {case.name: case.arrays for case in cases}

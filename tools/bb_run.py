@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import quote
 
@@ -26,6 +26,7 @@ from ..lowering.pipelines.levels import functions_of, is_launcher
 from ..passes.text.output import os_reason, replace_file
 from ..runtime.arrays.dtypes import BFLOAT16, Array
 from ..runtime.calls.compile_options import ARCHITECTURES, DEFAULT_ARCH, TIERS
+from ..runtime.checking.hard import Verdict, compare_rows
 from ..runtime.checking.tolerances import BOUNDS, compare, narrowest_float
 from ..runtime.compilation.directory import CacheWarning
 from ..runtime.compilation.errors import HostCompilerError
@@ -39,6 +40,7 @@ from ..runtime.interpreter.blocks import DEFAULT_BLOCK_SIZE
 from ..runtime.interpreter.functions import Run, interpret
 from ..runtime.profile.report import Profile, report
 from ..runtime.program.functions import public_functions, select_function
+from ..runtime.program.hard_inputs import HardCase, hard_inputs
 from ..runtime.program.inputs import (
     Argument,
     arguments_of,
@@ -99,10 +101,11 @@ def _complain(message: str) -> int:
 
 @dataclass
 class _Case:
-    """One function and the arrays to run it on."""
+    """One function and the arrays to run it on, and hard ones to run it on after that."""
 
     function: FuncOp
     arrays: list[Array]
+    hard: list[HardCase] = field(default_factory=list[HardCase])
 
     @property
     def name(self) -> str:
@@ -169,7 +172,7 @@ class _Session:
             named = {argument.name for argument in own} & files.keys()
             arrays = {name: as_input(own, name, _load(files[name])) for name in sorted(named)}
             source = select_function(given, function.sym_name.data)
-            cases.append(_Case(function, self._complete(function, source, own, arrays)))
+            cases.append(self._complete(function, source, own, arrays))
         return cases
 
     def _files(self, arguments: Sequence[Argument]) -> dict[str, str]:
@@ -187,40 +190,47 @@ class _Session:
 
     def _complete(
         self, function: FuncOp, source: FuncOp, own: Sequence[Argument], arrays: dict[str, Array]
-    ) -> list[Array]:
+    ) -> _Case:
         missing = [argument.name for argument in own if argument.name not in arrays]
-        if missing and self.options.random is None:
+        seed: _Seed | None = self.options.random
+        if missing and seed is None:
             raise ToolError(
                 f"'{function.sym_name.data}' needs arrays for {', '.join(missing)}: give each as "
                 "--input NAME=FILE.npy, or make those that are missing with --random SEED"
             )
-        return random_inputs(function, self.options.random or 0, self.extents, arrays, source=source)
+        if seed is None or not seed.hard:
+            number = 0 if seed is None else seed.number
+            return _Case(function, random_inputs(function, number, self.extents, arrays, source=source))
+        ordinary, *hard = hard_inputs(function, seed.number, self.extents, arrays, source=source)
+        return _Case(function, ordinary.arrays, hard)
 
     # Execution
 
-    def _interpret(self, module: ModuleOp, case: _Case, *, float64: bool) -> Run:
+    def _interpret(
+        self, module: ModuleOp, case: _Case, *, float64: bool, arrays: list[Array] | None = None
+    ) -> Run:
         with np.errstate(all="ignore"):
             return interpret(
                 module,
-                case.arrays,
+                case.arrays if arrays is None else arrays,
                 entry=case.name,
                 float64=float64,
                 block_sizes=self.blocks,
                 default_block_size=self.options.block_size or DEFAULT_BLOCK_SIZE,
             )
 
-    def _run(self, module: ModuleOp, case: _Case) -> tuple[Run, str]:
+    def _run(self, module: ModuleOp, case: _Case, arrays: list[Array]) -> tuple[Run, str]:
         """Run one function; return its outcome and the name of the device."""
         if self.compiled is not None:
-            return Run(self.compiled.run(case.name, case.arrays)), self.compiled.where
-        run = self._interpret(module, case, float64=self.options.float64)
+            return Run(self.compiled.run(case.name, arrays)), self.compiled.where
+        run = self._interpret(module, case, float64=self.options.float64, arrays=arrays)
         return run, "the interpreter" + (" in float64" if self.options.float64 else "")
 
     def _execute(
         self, module: ModuleOp, given: ModuleOp, case: _Case, measurement: Measurement | None
     ) -> list[str]:
         """Run, report, check and save one function; the results that are outside their bound."""
-        run, where = self._run(module, case)
+        run, where = self._run(module, case, case.arrays)
         names = result_names(case.function)
         lines = [f"@{case.name} on {where}"]
         lines += [
@@ -233,6 +243,10 @@ class _Session:
         if self.options.check:
             checked, failed = self._check(given, case, run, names)
             lines += checked
+        for hard in case.hard:
+            checked, outside = self._run_hard(module, given, case, hard, names)
+            lines += checked
+            failed += outside
         if measurement is not None:
             lines += measurement.lines()
         if self.options.profile and self.compiled is not None:
@@ -242,6 +256,29 @@ class _Session:
             for name, array in zip(names, run.results, strict=True):
                 _save(self.options.output, case.name, name, array)
         return failed
+
+    def _run_hard(
+        self, module: ModuleOp, given: ModuleOp, case: _Case, hard: HardCase, names: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Run a function on hard arrays; lines on its results, and those outside of their bounds."""
+        run, _ = self._run(module, case, hard.arrays)
+        if not self.options.check:
+            results = [f"%{name}: {_summary(array)}" for name, array in zip(names, run.results, strict=True)]
+            return [f"  {hard.name}: {'; '.join(results)}"], []
+        reference = self._interpret(given, case, float64=True, arrays=hard.arrays)
+        written = self._interpret(given, case, float64=self.options.float64, arrays=hard.arrays)
+        bound = BOUNDS[self._precision(case)]
+        lines: list[str] = []
+        failed: list[str] = []
+        results = zip(run.results, reference.results, written.results, strict=True)
+        for name, (array, wanted, own) in zip(names, results, strict=True):
+            found = compare_rows(array, wanted, own, bound)
+            as_written = f", {found.written:.1e} as written" if found.verdict is not Verdict.OK else ""
+            error = f"worst error of a row {found.error:.1e}{as_written}"
+            lines.append(f"  check %{name}, {hard.name}: {error}: {found.verdict.value}")
+            if found.verdict is Verdict.OUTSIDE:
+                failed.append(f"result %{name} of @{case.name}, for the hard inputs '{hard.name}',")
+        return lines, failed
 
     def _profile(self, compiled: Compiled, case: _Case) -> list[str]:
         profile = compiled.profile(case.name, case.arrays)
@@ -257,10 +294,14 @@ class _Session:
         if self.options.roofline is not None:
             draw_roofline(self.profiles, self.options.roofline)
 
+    def _precision(self, case: _Case) -> str:
+        """The type whose bound holds for the results of a function."""
+        return "f64" if self.options.float64 else narrowest_float(case.function, tf32=self.options.tf32)
+
     def _check(
         self, given: ModuleOp, case: _Case, run: Run, names: Sequence[str]
     ) -> tuple[list[str], list[str]]:
-        precision = "f64" if self.options.float64 else narrowest_float(case.function, tf32=self.options.tf32)
+        precision = self._precision(case)
         reference = self._interpret(given, case, float64=True)
         lines: list[str] = []
         failed: list[str] = []
@@ -363,10 +404,21 @@ def _seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(f"takes seconds above 0, up to a day, not '{text}'") from error
 
 
-def _seed(text: str) -> int:
-    if not text.isdecimal() or len(text) > 18:
-        raise argparse.ArgumentTypeError(f"takes an integer from 0, not '{text}'")
-    return int(text)
+@dataclass(frozen=True)
+class _Seed:
+    """The seed of random arrays, and whether hard ones follow."""
+
+    number: int
+    hard: bool
+
+
+def _seed(text: str) -> _Seed:
+    kind, _, number = text.rpartition(":")
+    if text == "hard":
+        kind, number = "hard", "0"
+    if kind not in ("", "hard") or (kind == "" and ":" in text) or not number.isdecimal() or len(number) > 18:
+        raise argparse.ArgumentTypeError(f"takes an integer from 0, 'hard' or 'hard:SEED', not '{text}'")
+    return _Seed(int(number), kind == "hard")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -396,7 +448,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=assignment("FILE.npy"),
         help="the array for an argument, by name, or by position (0, 1, ...) where it has no name of its own",
     )
-    add("--random", metavar="SEED", type=_seed, help="make the arrays that --input does not give")
+    add(
+        "--random",
+        metavar="SEED",
+        type=_seed,
+        help="make the arrays that --input does not give; hard or hard:SEED: run on hard numbers as well "
+        "(outliers, large and tiny ones, NaN, infinities, keys that masks hide), case by case",
+    )
     add(
         "--extent",
         metavar="NAME=SIZE",

@@ -25,6 +25,8 @@ from .core import (
     YieldOp,
     default_accumulator,
 )
+from .indexing import CumsumOp, GatherElementsOp, GatherOp, PadOp
+from .masked import MaskedMatmulOp
 from .shapes import (
     DYNAMIC,
     AxisGroup,
@@ -44,8 +46,20 @@ from .views import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
 ArrayDialect = Dialect(
     "array",
     [
-        *(MatmulOp, ElementwiseOp, ReduceOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, ConcatOp, IotaOp),
+        *(
+            MatmulOp,
+            MaskedMatmulOp,
+            ElementwiseOp,
+            ReduceOp,
+            BroadcastOp,
+            TransposeOp,
+            ReshapeOp,
+            SliceOp,
+            ConcatOp,
+            IotaOp,
+        ),
         *(ConstantOp, ExtentOp, CustomOp, YieldOp),
+        *(GatherOp, GatherElementsOp, CumsumOp, PadOp),
         *(SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp),
     ],
     [ReductionKindAttr, GeluFormAttr],
@@ -62,15 +76,20 @@ __all__ = [
     "BroadcastOp",
     "ConcatOp",
     "ConstantOp",
+    "CumsumOp",
     "CustomOp",
     "ElementwiseOp",
     "ExtentOp",
+    "GatherElementsOp",
+    "GatherOp",
     "GeluForm",
     "GeluFormAttr",
     "GeluOp",
     "IotaOp",
     "LayerNormOp",
+    "MaskedMatmulOp",
     "MatmulOp",
+    "PadOp",
     "ReduceOp",
     "ReductionKind",
     "ReductionKindAttr",

@@ -1,12 +1,14 @@
 """Base of all `array` operations: it verifies array types first, then the operation's own rules."""
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects.builtin import (
     I64,
     AnyTensorType,
     AnyTensorTypeConstr,
     DenseArrayBase,
+    FixedBitwidthType,
     IntegerAttr,
     NoneAttr,
     i64,
@@ -21,6 +23,9 @@ from ..scalar import is_element_type, is_float
 from .shapes import DYNAMIC, element_type_of, shape_of, shape_text
 
 ARRAY = AnyTensorTypeConstr
+LARGEST_ARRAY = 2**63 - 1
+"""Bytes: offsets of elements are numbers of 64 bits."""
+
 INTEGERS = DenseArrayBase.constr(i64)
 INTEGER = IntegerAttr.constr(i64)
 
@@ -63,6 +68,11 @@ class ArrayOp(IRDLOperation):
             raise self.error(
                 f"{what} has shape {shape_text(type.get_shape())}, expected extents of at least 1"
             )
+
+        known = [extent for extent in type.get_shape() if extent != DYNAMIC]
+        assert isinstance(type.element_type, FixedBitwidthType)
+        if prod(known) > LARGEST_ARRAY // max(1, type.element_type.bitwidth // 8):
+            raise self.error(f"{what} has type {type}, whose elements take more than 2^63 bytes")
 
     def expect_shape(self, value: SSAValue, shape: Sequence[int], what: str = "result") -> None:
         """Raise unless `value` has exactly `shape`."""

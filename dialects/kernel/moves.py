@@ -15,6 +15,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..array.directives import float_text, parse_f64
 from ..block.syntax import (
     parse_attributes,
     parse_operand_types,
@@ -211,7 +212,7 @@ class FillOp(KernelOp):
         if parser.parse_optional_keyword("inf") is not None:
             number = float("inf")
         else:
-            number = float(parser.parse_number(allow_boolean=False, context_msg=" or `inf`"))
+            number = parse_f64(parser, " or `inf`")
         attributes = parse_attributes(parser)
         (tile,) = parse_operand_types(parser, [operand])
         op = cls(tile, -number if negative else number)
@@ -221,7 +222,8 @@ class FillOp(KernelOp):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_operand(self.tile)
-        mantissa, exponent, power = repr(self.number).partition("e")
+        text = float_text(self.number) if isnan(self.number) else repr(self.number)
+        mantissa, exponent, power = text.partition("e")
         # A number is only read as a float with a point in it.
         point = ".0" if exponent and "." not in mantissa else ""
         printer.print_string(f", {mantissa}{point}{exponent}{power}")

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from xdsl.dialects.builtin import f64, i32, i64
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import IndexType, f64, i64
+from xdsl.ir import Attribute, Block
 
-from ..diagnostics import OpError
+from ..block.dims import DIMS, parse_dims
+from ..block.types import DimAttr
+from .integer_ranges import I32_RANGE, IntegerRanges, is_within
 from .structure import FuncOp
+from .sweeps import SweepOp
 from .types import CursorType, TileType
 
 
-def computes_in_double(element_types: Iterable[Attribute]) -> bool:
-    """True if a kernel with such items computes in f64: for f64, and for integers that f32 would round.
+def needs_wide_lanes(element_types: Iterable[Attribute]) -> bool:
+    """True if a kernel with such items computes in lanes of 64 bits, that is, with f64 and i64."""
+    return any(type in (f64, i64) for type in element_types)
 
-    Otherwise it computes in f32, which holds every 16-bit float.
+
+def has_wide_lanes(function: FuncOp) -> bool:
+    """True if a CPU kernel computes in lanes of 64 bits: f64, and integers that may need more than 32 bits.
+
+    Otherwise its lanes have 32 bits: f32, which holds every 16-bit float, and i32. An index, or an i64 that a
+    sweep computes from indices, has 32 bits wherever its range is known to fit.
     """
-    return any(type in (f64, i32) for type in element_types)
+    dims = parse_dims(function.attributes[DIMS])
+    return any(
+        needs_wide_lanes(
+            value.type.element_type for value in op.results if isinstance(value.type, TileType | CursorType)
+        )
+        or (isinstance(op, SweepOp) and is_wide_body(op.body.block, dims))
+        for op in function.walk()
+    )
 
 
-def kernel_computes_in_double(function: FuncOp) -> bool:
-    """True if a kernel has f64 values, or integers that float would round. Raises OpError for i64 items."""
-    types: set[Attribute] = set()
-    for op in function.walk():
-        for value in op.results:
-            if isinstance(value.type, TileType | CursorType):
-                if value.type.element_type == i64:
-                    raise OpError(op, "has elements of type i64, which a CPU kernel does not compute with")
-                types.add(value.type.element_type)
-    return computes_in_double(types)
+def is_wide_body(body: Block, dims: Mapping[str, DimAttr]) -> bool:
+    """True if a body computes f64, or integers for which 32 bits may be too few."""
+    ranges = IntegerRanges.of(body, dims)
+    values = [value for op in body.ops for value in op.results if value.uses]
+    return any(
+        value.type == f64
+        or (
+            (isinstance(value.type, IndexType) or value.type == i64)
+            and not is_within(ranges[value], I32_RANGE)
+        )
+        for value in values
+    )

@@ -16,6 +16,7 @@ from .analysis import Analysis, analyse
 from .axis_classes import Role
 from .emit import Emitter
 from .plan import make_plan
+from .statistics import statistics
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _lowered(function: FuncOp, analysis: Analysis) -> Block:
     new = Block(arg_types=old.arg_types)
     for before, after in zip(old.args, new.args, strict=True):
         after.name_hint, after.location = before.name_hint, before.location
-    emitter = Emitter(analysis, plan, new, dict(zip(old.args, new.args, strict=True)))
+    emitter = Emitter(analysis, plan, new, dict(zip(old.args, new.args, strict=True)), statistics(old))
     nests = sorted(plan.nests.values(), key=lambda nest: analysis.order[nest.op])
     for op in old.ops:
         while nests and nests[0].op is op:

@@ -8,7 +8,7 @@ on no item (constants, indices) are computed inside the regions that use them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from xdsl.dialects import arith
@@ -69,9 +69,13 @@ class ItemWriter:
 
     block: Block
     dims: tuple[str, ...]
+    statistics: set[SSAValue] = field(default_factory=set[SSAValue])
+    """The items that wait for a reduction."""
 
     def add(self, op: Operation, hint: str | None = None) -> SSAValue:
         self.block.add_op(op)
+        if not self.statistics.isdisjoint(op.operands):
+            self.statistics.update(op.results)
         op.results[0].name_hint = hint
         return op.results[0]
 
@@ -174,6 +178,10 @@ def _combine(writer: ItemWriter, op: Operation, a: SSAValue, b: SSAValue) -> SSA
             return writer.add((block.RowShiftOp if arrangement == "row" else block.ColShiftOp)(tall, flat))
         case arith.MulfOp() | arith.DivfOp(), "row" | "col":
             if isinstance(op, arith.DivfOp):
+                # The reciprocal can overflow where the quotient does not; only a statistic is worth it, since
+                # a scale by one can move past a contraction that would wait for it.
+                if swapped or b not in writer.statistics:
+                    return None
                 b = writer.reciprocal(b)
             tall, flat = (b, a) if swapped else (a, b)
             return writer.add((block.RowScaleOp if arrangement == "row" else block.ColScaleOp)(tall, flat))

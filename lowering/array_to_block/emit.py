@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import array, block
@@ -42,6 +43,8 @@ class Emitter:
     plan: Plan
     body: Block
     arrays: dict[SSAValue, SSAValue]
+    statistics: frozenset[SSAValue] = frozenset()
+    """The old array values that wait for a reduction."""
     lists: dict[tuple[Whole, Layout], SSAValue] = field(default_factory=dict[tuple[Whole, Layout], SSAValue])
     views: dict[tuple[SSAValue, Spec, Layout], SSAValue] = field(
         default_factory=dict[tuple[SSAValue, Spec, Layout], SSAValue]
@@ -264,29 +267,41 @@ class _NestWriter:
         writer = ItemWriter(body, (*self.nest.layout.item, *self.blocked))
         items = [self._load(body, value) for value in operands]
         match self.nest.op:
-            case array.MatmulOp() as op:
+            case array.MatmulOp() | array.MaskedMatmulOp() as op:
                 return self._dot(writer, op, items)
             case array.ReduceOp() as op:
                 return self._row_reduce(writer, op, items[0])
             case array.ElementwiseOp() as op:
                 yielded = op.body.block.last_op
                 assert isinstance(yielded, array.YieldOp)
+                statistics = self.emitter.statistics
+                writer.statistics.update(
+                    item
+                    for item, operand in zip(items, op.operands, strict=True)
+                    if isinstance(item, SSAValue) and operand in statistics
+                )
                 position = op.results.index(self.nest.key.value)  # pyright: ignore[reportArgumentType]
                 value = translate_region(op.body.block, items, yielded.operands[position], writer)
                 return writer.materialize(value, element_type_of(op.results[position]), self.nest.layout.item)
             case op:
                 raise AssertionError(f"{op.name} is no computation")
 
-    def _dot(self, writer: ItemWriter, op: array.MatmulOp, items: Sequence[Value]) -> SSAValue:
+    def _dot(
+        self, writer: ItemWriter, op: array.MatmulOp | array.MaskedMatmulOp, items: Sequence[Value]
+    ) -> SSAValue:
         axes = [self.emitter.plan.item_axes(self.nest, position) for position in range(2)]
         a, b = (
             writer.materialize(item, element_type_of(operand), dims)
-            for item, operand, dims in zip(items, op.operands, axes, strict=True)
+            for item, operand, dims in zip(items[:2], (op.a, op.b), axes, strict=True)
         )
         # The item's axes may be the transposed of the array's.
         if self.nest.layout.item != (axes[0][0], axes[1][0]):
             a, b = b, a
-        return writer.add(block.DotOp(a, b, op.accumulator), self.hint)
+        kept = None
+        if isinstance(op, array.MaskedMatmulOp):
+            pairs = ItemWriter(writer.block, axes[0])
+            kept = pairs.materialize(translate_region(op.body.block, items[2:], op.kept, pairs), i1, axes[0])
+        return writer.add(block.DotOp(a, b, op.accumulator, kept), self.hint)
 
     def _row_reduce(self, writer: ItemWriter, op: array.ReduceOp, item: Value) -> SSAValue:
         element = element_type_of(op.input)

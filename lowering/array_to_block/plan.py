@@ -161,10 +161,10 @@ class Plan:
     def item_axes(self, nest: Nest, position: int) -> tuple[str, ...]:
         """The order of the axes of an operand's items: axes that are contracted or reduced come last."""
         reduced = tuple(dim for dim in nest.reduced if not self.analysis.is_batch(dim))
-        if not isinstance(nest.op, array.MatmulOp):
+        if not isinstance(nest.op, array.MatmulOp | array.MaskedMatmulOp):
             return (*nest.layout.item, *reduced)
         iteration = self.analysis.iterations[nest.op]
-        rows = self._rename(nest.key, self.analysis.dims(iteration.parallel[-2 if position == 0 else -1]))
+        rows = self._rename(nest.key, self.analysis.dims(iteration.parallel[-1 if position == 1 else -2]))
         return (*(dim for dim in rows if not self.analysis.is_batch(dim)), *reduced)
 
     def _renaming(self, key: Whole) -> dict[str, str]:
@@ -244,7 +244,7 @@ class Plan:
         """
         op = value.owner
         assert isinstance(op, Operation)
-        if isinstance(op, array.MatmulOp):
+        if _is_product(op):
             return False
         if any(len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
             return False
@@ -265,7 +265,7 @@ class Plan:
 
     def _find_read(self, value: SSAValue) -> frozenset[SSAValue]:
         op = value.owner
-        if isinstance(op, Block) or op in self.analysis.opaque or isinstance(op, array.MatmulOp):
+        if isinstance(op, Block) or op in self.analysis.opaque or _is_product(op):
             return frozenset({value})
         if op in self.analysis.generators:
             return frozenset()
@@ -280,6 +280,10 @@ class Plan:
                 if len([axis for axis in axes if axis]) == full
             )
         )
+
+
+def _is_product(op: Operation) -> bool:
+    return isinstance(op, array.MatmulOp | array.MaskedMatmulOp)
 
 
 def make_plan(analysis: Analysis, arrays: list[SSAValue]) -> Plan:

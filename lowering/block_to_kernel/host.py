@@ -15,7 +15,7 @@ from ...dialects.attributes import PROLOGUE
 from ...dialects.block import Kind
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
-from ...dialects.kernel.precision import computes_in_double
+from ...dialects.kernel.precision import is_wide_body, needs_wide_lanes
 from ...passes.analysis.causal_masks import masked_later
 from ...passes.fusion.cleanup import dead_code_patterns
 from .layout import Layouts, Orientation, orientation_of
@@ -259,7 +259,7 @@ class _HostLowering:
         entry.add_op(kernel.ParallelOp(grid, Region(body)))
         layouts = Layouts.of(ops, lanes)
         lowering = NestLowering(
-            self.dims, layouts, places, body, computes_in_double(_local_element_types(ops)), self.products
+            self.dims, layouts, places, body, _has_wide_lanes(ops, self.dims), self.products
         )
         lowering.lower([*prefix, *inner], body)
 
@@ -348,15 +348,13 @@ class _HostLowering:
         return {name: dim for name, dim in self.dims.items() if name in used}
 
 
-def _local_element_types(ops: Sequence[Operation]) -> set[Attribute]:
-    """The element types of the local items that some operations compute."""
-    return {
-        block.element_type_of(value.type)
-        for op in ops
-        for inner in op.walk()
-        for value in inner.results
-        if block.is_local(value.type)
-    }
+def _has_wide_lanes(ops: Sequence[Operation], dims: Mapping[str, block.DimAttr]) -> bool:
+    """True if the kernel of some operations may compute in lanes of 64 bits."""
+    inner_ops = [inner for op in ops for inner in op.walk()]
+    local = [value.type for inner in inner_ops for value in inner.results if block.is_local(value.type)]
+    return needs_wide_lanes(map(block.element_type_of, local)) or any(
+        is_wide_body(inner.body.block, dims) for inner in inner_ops if isinstance(inner, block.ElementwiseOp)
+    )
 
 
 def _only_nest(ops: Sequence[Operation]) -> block.MapOp | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from ...dialects import block, kernel
-from ...dialects.kernel.precision import computes_in_double
+from ...dialects.kernel.precision import has_wide_lanes
 from ...dialects.kernel.sizes import buffer_elements, tile_elements
 
 LOCAL_MEMORY = 1 << 20
@@ -28,7 +28,7 @@ def place_lists(function: kernel.FuncOp, local_memory: int) -> None:
         return
     dims = dict(block.parse_dims(function.attributes[block.DIMS]))
     tiles = [op.result.type for op in function.walk() if isinstance(op, kernel.TileOp)]
-    width = 8 if computes_in_double(type.element_type for type in tiles) else 4
+    width = 8 if has_wide_lanes(function) else 4
 
     def extent(name: str) -> int | None:
         return dims[name].static_extent

@@ -10,13 +10,11 @@ INFIX: dict[type[Operation], str] = {
     arith.SubfOp: "-",
     arith.MulfOp: "*",
     arith.DivfOp: "/",
-    arith.DivSIOp: "/",
-    arith.RemSIOp: "%",
     arith.AndIOp: "&",
     arith.OrIOp: "|",
     arith.XOrIOp: "^",
 }
-"""Operators of floats, of divided integers and of bits."""
+"""Operators of floats and of bits."""
 
 WRAPPING: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 """Those of integers, whose results may not fit."""
@@ -43,4 +41,32 @@ FUNCTIONS: dict[type[Operation], str] = {
     math.CeilOp: "ceil",
 }
 
-INTEGER_PREDICATES = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
+SIGNED_PREDICATES = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
+UNSIGNED_PREDICATES = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
+
+QUOTIENTS: dict[type[Operation], tuple[str, str]] = {
+    arith.DivSIOp: ("quotient", "towards_zero"),
+    arith.CeilDivSIOp: ("quotient", "up"),
+    arith.FloorDivSIOp: ("quotient", "down"),
+    arith.DivUIOp: ("unsigned_quotient", "towards_zero"),
+    arith.CeilDivUIOp: ("unsigned_quotient", "up"),
+}
+"""Functions that divide integers, and the direction in which they round."""
+
+INTEGER_FUNCTIONS: dict[type[Operation], str] = {
+    arith.RemSIOp: "remainder",
+    arith.RemUIOp: "unsigned_remainder",
+    arith.ShLIOp: "shift_left",
+    arith.ShRSIOp: "shift_right",
+    arith.ShRUIOp: "unsigned_shift_right",
+    math.AbsIOp: "absolute",
+}
+"""Functions of integers whose results depend on their width."""
+
+EXTREMES: dict[type[Operation], str] = {
+    arith.MaxSIOp: "max",
+    arith.MinSIOp: "min",
+    arith.MaxUIOp: "unsigned_max",
+    arith.MinUIOp: "unsigned_min",
+}
+"""The larger and the smaller of two integers."""

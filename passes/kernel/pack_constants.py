@@ -20,8 +20,6 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     f32,
-    f64,
-    i32,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
@@ -30,6 +28,7 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects import block, kernel
 from ...dialects.attributes import CONSTANT
+from ...dialects.kernel.precision import has_wide_lanes
 
 ROWS = 6
 """Rows of a register tile: as many as the targets' micro-kernels have registers for, beside the lanes."""
@@ -158,10 +157,8 @@ def _layout_for(called: kernel.FuncOp, argument: BlockArgument[Attribute]) -> ke
     if not isinstance(element, Float64Type | Float32Type | BFloat16Type | Float16Type):
         return None
     in_bf16 = isinstance(element, BFloat16Type) and all(_multiplies_in_bf16(cursor) for cursor in cursors)
-    if in_bf16 and _computes_in_double(called):
-        if kernel.Lanes.Rows in lanes:
-            return None
-        in_bf16 = False
+    if has_wide_lanes(called) and not isinstance(element, Float64Type):
+        return None  # such contractions convert their operands first
     if kernel.Lanes.Rows in lanes:
         group = ROWS
         element = element if in_bf16 or isinstance(element, Float64Type) else f32
@@ -181,13 +178,6 @@ def _multiplies_in_bf16(cursor: kernel.CursorOp) -> bool:
     return all(isinstance(op, kernel.ContractOp) and isinstance(op.multiply, BFloat16Type) for op in users)
 
 
-def _computes_in_double(called: kernel.FuncOp) -> bool:
-    """True if a kernel has tiles that f32 would round; it then never multiplies in bf16."""
-    return any(
-        isinstance(op, kernel.TileOp) and op.result.type.element_type in (f64, i32) for op in called.walk()
-    )
-
-
 def _is_block_of_matrix(cursor: kernel.CursorOp) -> bool:
     """True if a cursor goes through all blocks of a matrix, plain or transposed."""
     item = cursor.result.type
@@ -201,7 +191,12 @@ def _lanes_of_readers(cursor: kernel.CursorOp) -> set[kernel.Lanes | None]:
     found: set[kernel.Lanes | None] = set()
     for use in cursor.result.uses:
         user = use.operation
-        if not isinstance(user, kernel.ContractOp) or user.lhs is cursor.result or user.attributes:
+        if (
+            not isinstance(user, kernel.ContractOp)
+            or user.lhs is cursor.result
+            or user.attributes
+            or user.kept
+        ):
             found.add(None)
             continue
         assert isinstance(user.accumulator.type, kernel.TileType)

@@ -6,6 +6,7 @@ Equal statistics become equal programs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Generic
 
 from xdsl.dialects import math
@@ -17,8 +18,17 @@ from ...dialects.block import CoefficientAttr
 from ..analysis.facts import is_positive
 from ..analysis.items import is_float_item, unary
 from .law import Check, Law, OpT, Placer, SiteT, Topic
-from .shared.items import linear, logarithm, uniform
-from .shared.vector_forms import ScalarForm, flat_factors, flat_terms, is_statistic, multiple, scalar_form
+from .shared.items import linear, logarithm
+from .shared.vector_forms import (
+    Flat,
+    ScalarForm,
+    flat_factors,
+    flat_terms,
+    is_algebraic,
+    is_statistic,
+    multiple,
+    scalar_form,
+)
 
 
 class _VectorAlgebra(Law[OpT, SiteT], Generic[OpT, SiteT]):
@@ -41,7 +51,10 @@ class SumsAreLinear(_VectorLaw[block.AddOp | block.SubOp]):
     after = "linear c + -1 * d"
 
     def sites(self, op: block.AddOp | block.SubOp) -> Iterator[None]:
-        if is_float_item(op.results[0]) and (is_statistic(op.results[0]) or isinstance(op, block.SubOp)):
+        result = op.results[0]
+        if is_algebraic(result) or (
+            isinstance(op, block.SubOp) and is_float_item(result) and not is_statistic(result)
+        ):
             yield None
 
     def rewrite(self, op: block.AddOp | block.SubOp, site: None, rewriter: PatternRewriter) -> None:
@@ -63,7 +76,7 @@ class ProductsAreMonomials(_VectorLaw[block.MulOp]):
     after = "monomial c * d"
 
     def sites(self, op: block.MulOp) -> Iterator[None]:
-        if is_statistic(op.results[0]):
+        if is_algebraic(op.results[0]):
             yield None
 
     def rewrite(self, op: block.MulOp, site: None, rewriter: PatternRewriter) -> None:
@@ -93,33 +106,36 @@ class ScalarOpsAreAlgebra(_VectorAlgebra[block.ElementwiseOp, ScalarForm]):
         rewriter.replace(op, (), (value,))
 
 
-class FlattenForms(_VectorLaw[block.LinearOp | block.MonomialOp]):
-    """A form of a form is a form; equal terms are one term; what cancels vanishes."""
+AnyFlat = Flat[tuple[CoefficientAttr, SSAValue]] | Flat[tuple[SSAValue, int]]
+
+
+class FlattenForms(_VectorAlgebra[block.LinearOp | block.MonomialOp, AnyFlat]):
+    """A form of a form is a form; equal terms are one term; terms cancel where no NaN is lost by that."""
 
     variant = "flatten"
     law = "Linear forms of linear forms and products of products are flattened, and equal terms merged."
-    before = "linear 2 * (linear c + d) + -2 * d"
-    after = "linear 2 * c"
+    before = "linear 2 * (linear c + d) + 3 * d"
+    after = "linear 2 * c + 5 * d"
     numerics = "exact in the coefficients; sums are taken in another order"
+    side_conditions = {
+        "witness": "terms or powers that cancel (c - c, c / c) leave an item that is NaN where the data make "
+        "c NaN"
+    }
 
-    def sites(self, op: block.LinearOp | block.MonomialOp) -> Iterator[None]:
-        if isinstance(op, block.LinearOp):
-            changed = flat_terms(op) != op.pairs
-        else:
-            changed = flat_factors(op) != op.pairs
-        if changed:
-            yield None
+    def sites(self, op: block.LinearOp | block.MonomialOp) -> Iterator[AnyFlat]:
+        flat = flat_terms(op) if isinstance(op, block.LinearOp) else flat_factors(op)
+        if flat.pairs != op.pairs:
+            yield flat
 
-    def rewrite(self, op: block.LinearOp | block.MonomialOp, site: None, rewriter: PatternRewriter) -> None:
-        place = Placer(rewriter, op)
-        hint = op.results[0].name_hint
-        if isinstance(op, block.LinearOp):
-            terms = flat_terms(op)
-            value = place(block.LinearOp(terms), hint) if terms else uniform(place, op.result, 0.0)
-        else:
-            factors = flat_factors(op)
-            value = place(block.MonomialOp(factors), hint) if factors else uniform(place, op.result, 1.0)
-        rewriter.replace(op, (), (value,))
+    def checks(self, site: AnyFlat) -> Iterator[Check]:
+        lost = [value.name_hint or "an item" for value in site.unwitnessed()]
+        yield Check("witness", not lost, f"{', '.join(lost)} would cancel, also where it is NaN or infinite")
+
+    def rewrite(
+        self, op: block.LinearOp | block.MonomialOp, site: AnyFlat, rewriter: PatternRewriter
+    ) -> None:
+        form = type(op)(site.pairs)  # pyright: ignore[reportArgumentType]
+        rewriter.replace(op, (), (Placer(rewriter, op)(form, op.results[0].name_hint),))
 
 
 class UnitForms(_VectorLaw[block.LinearOp | block.MonomialOp]):
@@ -142,27 +158,59 @@ class UnitForms(_VectorLaw[block.LinearOp | block.MonomialOp]):
         rewriter.replace(op, (), (op.operands[0],))
 
 
-class ConstantOutOfProduct(_VectorLaw[block.MonomialOp]):
-    """(k·x)·y = k·(x·y)."""
+@dataclass(frozen=True)
+class _Multiple:
+    """A product as a constant and factors without constants."""
+
+    product: block.MonomialOp
+    coefficient: CoefficientAttr
+    factors: list[tuple[SSAValue, int]]
+
+    def is_square(self) -> bool:
+        """True if the product is the square of one statistic."""
+        bases = {value for value, _ in self.factors}
+        return len(bases) == 1 and sum(exponent for _, exponent in self.factors) == 2
+
+    def is_summand(self) -> bool:
+        """True if the product is a term of a linear form with others, where equal terms meet."""
+        users = (use.operation for use in self.product.result.uses)
+        return any(isinstance(user, block.LinearOp) and len(user.terms) > 1 for user in users)
+
+
+class ConstantOutOfProduct(_VectorAlgebra[block.MonomialOp, _Multiple]):
+    """(k·x)·x = k·x², as in a variance; (-x)·y = -(x·y)."""
 
     variant = "constant factors"
-    law = "Constant factors leave products."
-    before = "monomial (linear k * x) * y"
-    after = "linear k * (monomial x * y)"
+    law = "A sign leaves products, and a constant factor the squares in a sum, as those of a variance."
+    before = "linear s + monomial (linear k * x) * x"
+    after = "linear s + linear k * (monomial x ** 2)"
+    numerics = "x² can overflow where k·x² does not: `block-stabilize` computes a variance from its mean"
+    side_conditions = {
+        "square": "the constant is 1 or -1, or the product is a square of one statistic and a term of a sum"
+    }
 
-    def sites(self, op: block.MonomialOp) -> Iterator[None]:
-        if any(multiple(value, exponent) is not None for value, exponent in op.pairs):
-            yield None
-
-    def rewrite(self, op: block.MonomialOp, site: None, rewriter: PatternRewriter) -> None:
-        coefficient, factors = CoefficientAttr(1), list[tuple[SSAValue, int]]()
+    def sites(self, op: block.MonomialOp) -> Iterator[_Multiple]:
+        coefficient, factors, found_any = CoefficientAttr(1), list[tuple[SSAValue, int]](), False
         for value, exponent in op.pairs:
             found = multiple(value, exponent)
             if found is not None:
-                coefficient, value = coefficient * found[0], found[1]
+                coefficient, value, found_any = coefficient * found[0], found[1], True
             factors.append((value, exponent))
+        if found_any:
+            yield _Multiple(op, coefficient, factors)
+
+    def checks(self, site: _Multiple) -> Iterator[Check]:
+        is_sign = not site.coefficient.factors and abs(site.coefficient.value) == 1
+        yield Check(
+            "square",
+            is_sign or (site.is_square() and site.is_summand()),
+            f"without the factor {site.coefficient}, the product could leave the range of numbers",
+        )
+
+    def rewrite(self, op: block.MonomialOp, site: _Multiple, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, op)
-        rewriter.replace(op, (), (linear(place, (coefficient, place(block.MonomialOp(factors)))),))
+        product = place(block.MonomialOp(site.factors))
+        rewriter.replace(op, (), (linear(place, (site.coefficient, product)),))
 
 
 class LogOfProduct(_VectorAlgebra[block.ElementwiseOp, block.MonomialOp]):

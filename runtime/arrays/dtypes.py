@@ -67,7 +67,27 @@ def widen(array: Array) -> Array:
 
 
 def to_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
-    """`array` rounded to `dtype`; integers wrap around, to i1 the lowest bit is kept."""
+    """`array` rounded once to `dtype`; integers wrap around, to i1 the lowest bit is kept."""
     if dtype == np.bool_ and array.dtype != np.bool_:
         return (array & 1).astype(np.bool_)
+    if dtype in (np.float16, BFLOAT16) and (array.dtype == np.float64 or array.dtype.kind in "iu"):
+        array = _rounded_to_odd(array)  # numpy would round to f32 first, and then again
     return array.astype(dtype, copy=False)
+
+
+def _rounded_to_odd(array: Array) -> Array:
+    """Numbers as float32, of which the last bit is set where it is not exact.
+
+    A second rounding, to a type of fewer bits, then gives what a single one would give.
+    """
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        low = array & 0x7FF
+        large = (array >= 1 << 53) | (array <= -(1 << 53) if array.dtype.kind == "i" else False)
+        array = np.where(large & (low != 0), (array - low) | 0x400, array)
+    exact = np.asarray(array, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        nearest = exact.astype(np.float32)
+        bits = nearest.view(np.int32)
+        toward_zero = bits - (np.abs(nearest) > np.abs(exact))
+        odd = (toward_zero | 1).astype(np.int32).view(np.float32)
+        return np.where((nearest == exact) | np.isnan(exact), nearest, odd)

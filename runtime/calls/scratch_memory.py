@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from ...dialects import block, kernel
-from ...dialects.kernel.precision import computes_in_double
+from ...dialects.kernel.precision import has_wide_lanes
 from ...dialects.kernel.sizes import buffer_elements, tile_elements
 from ..arrays.limits import LARGEST_OFFSET, available_memory
 from ..errors import InputError
@@ -27,7 +27,7 @@ class ScratchMemory:
         self._grid = [
             name for op in function.walk() if isinstance(op, kernel.ParallelOp) for name in op.dim_names
         ]
-        self._width = 8 if computes_in_double(type.element_type for type in self._tiles) else 4
+        self._width = 8 if has_wide_lanes(function) else 4
         self._most = _ALWAYS
         self._checked: tuple[int, ...] = ()
 

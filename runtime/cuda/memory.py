@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -47,7 +48,7 @@ class CudaMemory:
         Arrays of CuPy may be among the arguments, and results are some.
         """
         cuda = self._cupy.cuda
-        outer, stream = cuda.get_current_stream(), cuda.Stream.from_external(foreign)
+        outer, stream = cuda.get_current_stream(), _stream_of_torch(cuda, foreign)
         if stream.ptr == outer.ptr:
             yield
             return
@@ -164,6 +165,26 @@ class CudaMemory:
         own = array.view(dtype) if dtype == BFLOAT16 and array.dtype != dtype else array
         strides = tuple(int(stride) // dtype.itemsize for stride in array.strides)
         return ArrayView(label, int(array.data.ptr), tuple(array.shape), strides, dtype, True, own)
+
+
+@dataclass(frozen=True)
+class _StreamProtocol:
+    """CUDA's stream protocol for a stream of torch before 2.10, which has only the address."""
+
+    stream: Any
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, int(self.stream.cuda_stream)
+
+
+def _stream_of_torch(cuda: Any, foreign: Any) -> Any:
+    """CuPy's stream for a stream of torch: by the protocol, which CuPy has from version 14 on, or by its
+    address.
+    """
+    from_external = getattr(cuda.Stream, "from_external", None)
+    if from_external is None:
+        return cuda.ExternalStream(int(foreign.cuda_stream))
+    return from_external(foreign if hasattr(foreign, "__cuda_stream__") else _StreamProtocol(foreign))
 
 
 def _bits(array: Array) -> Array:

@@ -17,7 +17,8 @@ from ..arrays.dtypes import Array, numpy_dtype
 from ..arrays.views import ArrayView, refuse_overlap
 from ..calls.call_plan import CallPlans, CallRecord, Views
 from ..calls.counters import Profiler
-from ..calls.launch_plan import Extents, Launch, Plan, plan_of
+from ..calls.extents import Extents, Ties, ties_of
+from ..calls.launch_plan import Launch, Plan, plan_of
 from ..calls.library import Library
 from ..calls.memory import ArrayMemory
 from ..calls.target import Target
@@ -35,6 +36,7 @@ class CompiledFunction:
     """A function of a program with its library; it is the same for all calls."""
 
     plan: Plan
+    ties: Ties
     library: Library
     memory: ArrayMemory
     callbacks: Mapping[str, Callback]
@@ -52,7 +54,7 @@ class CompiledFunction:
         """Plan a function of a library's program. Raises OpError for an operation that no CPU can run."""
         plan = plan_of(library.module, function)
         names = tuple(argument.name for argument in arguments_of(function))
-        return cls(plan, library, target.memory(), callbacks, target.plans, names)
+        return cls(plan, ties_of(plan), library, target.memory(), callbacks, target.plans, names)
 
     @property
     def function(self) -> FuncOp:
@@ -244,13 +246,17 @@ class Call:
         return found
 
     def _extents(self, values: Views) -> Extents:
-        """Return the extents that arrays from before the first step give to all dims."""
-        extents = Extents()
-        for step in self.function.plan.steps:
-            if isinstance(step, Launch):
-                for position, value in enumerate(step.op.inputs):
+        """Return the extents that arrays from before the first step give to all dims.
+
+        Raises InputError if two arrays disagree.
+        """
+        extents = Extents(self.function.ties)
+        for _ in range(2):  # what one array tells may be needed to understand another
+            for launch in self.function.plan.launches:
+                for position, value in enumerate(launch.op.inputs):
                     if value in values:
-                        extents.learn(step, position, values[value].shape)
+                        view = values[value]
+                        extents.learn(launch, position, view.shape, view.label)
         return extents
 
     def run(self) -> list[Array]:
@@ -283,7 +289,7 @@ class Call:
         op, library = launch.op, self.function.library
         for position, value in enumerate(op.inputs):
             if value not in self.inputs:  # arguments have told their extents before
-                extents.learn(launch, position, values[value].shape)
+                extents.learn(launch, position, values[value].shape, values[value].label)
         lengths = extents.of(launch)
         library.check(launch, lengths, self.threads)
         arrays = [values[value] for value in op.inputs]

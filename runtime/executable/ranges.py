@@ -17,6 +17,7 @@ from ...dialects.diagnostics import did_you_mean
 from ...lowering.pipelines import PassPipeline, split_after
 from ...lowering.pipelines.choices import Choice
 from ...lowering.pipelines.levels import TO_BLOCKS, is_block_program, remaining_passes
+from ...passes.analysis.extents import equal_extents, tied_dims
 from ...passes.analysis.ranges import declare_ranges
 from ...passes.block.shapes.roles import FEW_ROWS
 from ..arrays.dtypes import Array
@@ -158,7 +159,8 @@ def compile_ranges(
     """
     module = program.clone()
     function = select_function(module, entry)
-    names, axes = _named(function, all_axes(module, function.sym_name.data), dims)
+    places = all_axes(module, function.sym_name.data)
+    names, axes = _named(function, places, dims)
     cut = {name: _checked(name, ranges) for name, ranges in dims.items()}
     combined = list(product(*cut.values()))
     if len(combined) > MOST_PARTS:
@@ -168,7 +170,7 @@ def compile_ranges(
     parts: list[Part] = []
     for ranges in combined:
         own = dict(zip(cut, ranges, strict=True))
-        declare_ranges(function, {names[name]: ends for name, ends in own.items()})
+        declare_ranges(function, {dim: own[name] for dim, name in _meant(places, names).items()})
         parts.append(Part(own, compile(module.clone())))
     return RangedExecutable(parts, axes)
 
@@ -191,11 +193,19 @@ def _named(
             hint = did_you_mean(name, others, f"; they are {', '.join(others)}" if others else "")
             raise InputError(f"'{function.sym_name.data}' has no dim '{name}' of unknown extent{hint}")
         dim = known[name][0]
-        same = next((other for other, its in names.items() if its == dim), None)
+        same = next((other for other, its in names.items() if places[its] == places[dim]), None)
         if same is not None:
-            raise InputError(f"'{same}' and '{name}' are one dim, {dim}: give its ranges once")
+            one = f"are one dim, {dim}" if names[same] == dim else "have one extent"
+            raise InputError(f"'{same}' and '{name}' {one}: give its ranges once")
         names[name] = dim
     return names, {name: known[name][1] for name in names}
+
+
+def _meant(places: Mapping[str, Sequence[Axis]], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the name that the caller gave, for each dim that has the extent of a named one."""
+    return {
+        dim: name for name, named in names.items() for dim, found in places.items() if found == places[named]
+    }
 
 
 def _checked(name: str, given: object) -> list[Range]:
@@ -242,7 +252,10 @@ def extents_of(program: ModuleOp, entry: str, arrays: Sequence[Array]) -> dict[s
 
 
 def all_axes(program: ModuleOp, entry: str) -> dict[str, list[Axis]]:
-    """Return the dims of unknown extent of a function, by their names as blocks, and axes that have them."""
+    """Return the dims of unknown extent of a function, by their names as blocks, and axes that have them.
+
+    Dims that have one extent in every call, because some array is cut along both, have the same axes.
+    """
     module = program.clone()
     function = select_function(module, entry)
     if not is_block_program(function):
@@ -250,9 +263,14 @@ def all_axes(program: ModuleOp, entry: str) -> dict[str, list[Axis]]:
         if any(step.name == TO_BLOCKS for step in passes):
             PassPipeline(split_after(passes, TO_BLOCKS)[0]).run(module)
     function = select_function(module, entry)
+    classes, dims = equal_extents(function), tied_dims(function)
+    by_class = {classes.find(names[0]): names for names in dims.values()}
     found: dict[str, list[Axis]] = {}
-    for number, argument in enumerate(arguments_of(function)):
-        for axis, (extent, dims) in enumerate(zip(argument.shape, argument.dims, strict=True)):
-            if extent == DYNAMIC and len(dims) == 1:
-                found.setdefault(dims[0], []).append(Axis(number, axis))
+    arguments = zip(arguments_of(function), function.body.block.args, strict=True)
+    for number, (argument, value) in enumerate(arguments):
+        for axis, extent in enumerate(argument.shape):
+            if extent == DYNAMIC:
+                own = argument.dims[axis] if len(argument.dims[axis]) == 1 else ()
+                for name in by_class.get(classes.find((value, axis)), own):
+                    found.setdefault(name, []).append(Axis(number, axis))
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import product
 from typing import TypeAlias, TypeVar, cast
 
@@ -19,6 +20,7 @@ from ...passes.analysis.traffic.block import algebra_flops, item_bytes, scalar_f
 from ..arrays.dtypes import Array, numpy_dtype, to_dtype, widen
 from ..errors import InterpreterError
 from .arrays import Callback, call_back
+from .masked_products import masked_product
 from .scalar_semantics import evaluate_scalar_region
 
 Item = TypeVar("Item")
@@ -427,10 +429,14 @@ class BlockInterpreter:
                 with np.errstate(all="ignore"):
                     return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
             case block.DotOp():
-                a, b = (operand.astype(self._dtype(op.result.type), copy=False) for operand in operands)
+                a, b = (operand.astype(self._dtype(op.result.type), copy=False) for operand in operands[:2])
                 self.counts.flops += 2 * a.shape[0] * a.shape[1] * b.shape[0]
                 with np.errstate(all="ignore"):
-                    return a @ b.T
+                    if op.kept is None:
+                        return a @ b.T
+                    if op.masked is op.lhs:
+                        return masked_product(a, b.T, operands[2])
+                    return masked_product(b, a.T, operands[2]).T
             case _:
                 with np.errstate(all="ignore"):
                     return self._plain(op, [widen(operand) for operand in operands])
@@ -480,11 +486,11 @@ class BlockInterpreter:
                     power = operand ** abs(exponent)
                     result = result * power if exponent > 0 else result / power
                 return result
-            result = np.zeros_like(operands[0])
+            terms: list[Array] = []
             for operand, coefficient in zip(operands, op.coefficients, strict=True):
                 quantities = {factor: self.dims.quantity(factor, op) for factor in coefficient.factors}
-                result = result + operand.dtype.type(coefficient.evaluate(quantities)) * operand
-            return result
+                terms.append(operand.dtype.type(coefficient.evaluate(quantities)) * operand)
+            return reduce(np.add, terms)  # not from 0, which would turn -0 to 0
 
     def _elementwise(self, op: block.ElementwiseOp, operands: list[Array]) -> Array:
         type = op.result.type

@@ -6,6 +6,7 @@ float64 mode every float type is float64, `arith.extf` and `arith.truncf` change
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -128,11 +129,76 @@ def _integers(function: Callable[..., Array]) -> ScalarFunction:
     return evaluate
 
 
-def _divide(a: Array, b: Array) -> Array:
-    """Signed division that rounds towards zero; division by zero gives 0."""
-    quotient = np.floor_divide(a, b)
-    rounded_down = ((a < 0) != (b < 0)) & (quotient * b != a) & (b != 0)
-    return quotient + rounded_down.astype(a.dtype)
+def _of_unsigned(function: Callable[..., Array]) -> ScalarFunction:
+    def evaluate(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:
+        return function(*(_unsigned(arg) for arg in args))
+
+    return evaluate
+
+
+class _Rounding(Enum):
+    """Direction in which the quotient of a signed division is rounded."""
+
+    TOWARDS_ZERO = auto()
+    UP = auto()
+    DOWN = auto()
+
+
+def _signed_division(rounding: _Rounding) -> ScalarFunction:
+    """Division by 0 gives 0; the least number by -1 wraps around to itself."""
+
+    def divide(a: Array, b: Array) -> Array:
+        divisor = np.where((b == 0) | (b == -1), 1, b).astype(b.dtype)
+        quotient = np.floor_divide(a, divisor)
+        inexact = quotient * divisor != a
+        if rounding is _Rounding.TOWARDS_ZERO:
+            inexact &= (a < 0) != (b < 0)
+        if rounding is not _Rounding.DOWN:
+            quotient = quotient + inexact.astype(a.dtype)
+        return np.where(b == 0, 0, np.where(b == -1, np.negative(a), quotient))
+
+    return _integers(divide)
+
+
+def _unsigned_division(*, up: bool) -> ScalarFunction:
+    """Division by 0 gives 0."""
+
+    def divide(a: Array, b: Array) -> Array:
+        divisor = np.maximum(b, np.ones_like(b))
+        quotient = np.floor_divide(a, divisor)
+        if up:
+            quotient = quotient + (quotient * divisor != a).astype(a.dtype)
+        return np.where(b == 0, np.zeros_like(quotient), quotient)
+
+    return _of_unsigned(divide)
+
+
+def _signed_remainder(a: Array, b: Array) -> Array:
+    """a - trunc(a / b) b, with the sign of a; 0 for b = 0."""
+    return np.fmod(a, np.where((b == 0) | (b == -1), 1, b).astype(b.dtype))
+
+
+def _unsigned_remainder(a: Array, b: Array) -> Array:
+    """0 for b = 0."""
+    return np.fmod(a, np.maximum(b, np.ones_like(b)))
+
+
+def _shift(function: Callable[[Array, Array], Array], *, signed: bool, past: int) -> ScalarFunction:
+    """A shift by an unsigned count. A count of at least the width gives 0, or shifts by `past` bits less than
+    the width.
+    """
+
+    def evaluate(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:
+        value, count = args
+        width = 1 if value.dtype == np.bool_ else 8 * value.dtype.itemsize
+        count = _unsigned(count)
+        value = _signed(value) if signed else _unsigned(value)
+        within = count < width
+        clipped = np.where(within, count, width - past).astype(value.dtype)
+        shifted = function(value, clipped if past else np.where(within, clipped, 0).astype(value.dtype))
+        return shifted if past else np.where(within, shifted, np.zeros_like(shifted))
+
+    return evaluate
 
 
 def _constant(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:
@@ -207,17 +273,21 @@ def _compare(predicates: Sequence[Callable[[Array, Array], Array]]) -> ScalarFun
     return evaluate
 
 
-def _float_to_integer(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:
-    """Round towards zero; too large numbers saturate and NaN gives 0, where arith leaves the result
-    undefined.
+def _float_to_integer(*, signed: bool) -> ScalarFunction:
+    """Round towards zero; numbers out of range give the nearest number in range and NaN gives 0, where arith
+    leaves the result undefined.
     """
-    value = np.trunc(args[0].astype(np.float64))
-    if dtype == np.bool_:
-        return np.nan_to_num(value).astype(np.int64)
-    limits = np.iinfo(dtype)
-    inside = np.where((value >= limits.min) & (value < -float(limits.min)), value, 0.0).astype(dtype)
-    beyond = np.where(value < 0, limits.min, limits.max)
-    return np.where((value < limits.min) | (value >= -float(limits.min)), beyond, inside)
+
+    def evaluate(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:
+        value = np.trunc(args[0].astype(np.float64))
+        width = 1 if dtype == np.bool_ else 8 * dtype.itemsize
+        least, end = (-(1 << width - 1), 1 << width - 1) if signed else (0, 1 << width)
+        held = np.dtype(np.int64 if signed else np.uint64)
+        inside = np.where((value >= least) & (value < end), value, 0.0).astype(held)
+        beyond = np.where(value < least, held.type(least), np.where(value >= end, held.type(end - 1), inside))
+        return beyond.astype(held)
+
+    return evaluate
 
 
 def _identity(op: Operation, args: Sequence[Array], dtype: np.dtype[Any]) -> Array:
@@ -249,18 +319,29 @@ SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {
     "arith.addi": _integers(np.add),
     "arith.subi": _integers(np.subtract),
     "arith.muli": _integers(np.multiply),
-    "arith.divsi": _integers(_divide),
-    "arith.remsi": _integers(np.fmod),
+    "arith.divsi": _signed_division(_Rounding.TOWARDS_ZERO),
+    "arith.ceildivsi": _signed_division(_Rounding.UP),
+    "arith.floordivsi": _signed_division(_Rounding.DOWN),
+    "arith.remsi": _integers(_signed_remainder),
+    "arith.divui": _unsigned_division(up=False),
+    "arith.ceildivui": _unsigned_division(up=True),
+    "arith.remui": _of_unsigned(_unsigned_remainder),
+    "arith.shli": _shift(np.left_shift, signed=False, past=0),
+    "arith.shrui": _shift(np.right_shift, signed=False, past=0),
+    "arith.shrsi": _shift(np.right_shift, signed=True, past=1),
     "arith.andi": _integers(np.bitwise_and),
     "arith.ori": _integers(np.bitwise_or),
     "arith.xori": _integers(np.bitwise_xor),
     "arith.maxsi": _integers(np.maximum),
     "arith.minsi": _integers(np.minimum),
+    "arith.maxui": _of_unsigned(np.maximum),
+    "arith.minui": _of_unsigned(np.minimum),
     "arith.extf": _identity,
     "arith.truncf": _identity,
     "arith.sitofp": _from_signed,
     "arith.uitofp": _from_unsigned,
-    "arith.fptosi": _float_to_integer,
+    "arith.fptosi": _float_to_integer(signed=True),
+    "arith.fptoui": _float_to_integer(signed=False),
     "arith.index_cast": _from_signed,
     "arith.extsi": _from_signed,
     "arith.extui": _from_unsigned,
@@ -280,6 +361,7 @@ SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {
     "math.sin": _floats(np.sin),
     "math.cos": _floats(np.cos),
     "math.absf": _floats(np.abs),
+    "math.absi": _integers(np.abs),
     "math.floor": _floats(np.floor),
     "math.ceil": _floats(np.ceil),
 }

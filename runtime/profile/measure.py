@@ -201,11 +201,12 @@ def array_bytes(launch: Launch, lengths: Sequence[int]) -> int:
     """Return the bytes of the arrays that a launch looks into, each once, by the extents of its dims."""
     extents = dict(zip(launch.dims, lengths, strict=True))
     total = 0
-    for use, argument in zip(launch.uses, launch.function.body.block.args, strict=True):
+    for uses, argument in zip(launch.uses, launch.function.body.block.args, strict=True):
         type = argument.type
         assert isinstance(type, kernel.ArrayType)
-        if use is None:
+        if not uses:
             continue
+        use = uses[0]
         shape = [
             prod(_extent(launch, name, name in use.block_counts, extents) for name in axis)
             for axis in use.axes

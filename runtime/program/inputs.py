@@ -14,10 +14,21 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects import block
-from ...dialects.array import DYNAMIC, BroadcastOp, MatmulOp, ReshapeOp, TransposeOp, shape_of, shape_text
+from ...dialects.array import (
+    DYNAMIC,
+    BroadcastOp,
+    GatherElementsOp,
+    GatherOp,
+    MatmulOp,
+    ReshapeOp,
+    TransposeOp,
+    shape_of,
+    shape_text,
+)
 from ...dialects.attributes import DIM_NAMES
 from ...dialects.diagnostics import did_you_mean
 from ...dialects.scalar import is_float
+from ...passes.analysis.extents import equal_extents, given_extents
 from ..arrays.dtypes import BFLOAT16, Array, numpy_dtype, to_dtype
 from ..errors import InputError
 
@@ -109,10 +120,11 @@ def random_inputs(
 
     Floats are normal with standard deviation 1, or as weights are initialised, 1 / sqrt(K), where the
     argument is the right operand of a matmul over K in `source` (the function before passes changed it; by
-    default the function itself). Integers are from -8 to 8, booleans true three times in four. Argument
-    number `i` comes from `numpy.random.default_rng([seed, i])`, whatever the others are. `extents` gives
-    unknown extents, as `{"q.0": 33}` or by dim, as `{"M": 33}`; the extents of given arrays count for the
-    dims that they name. Raises InputError.
+    default the function itself). Integers are from -8 to 8, or valid indices where `source` looks elements up
+    by them; booleans are true three times in four. Argument number `i` comes from
+    `numpy.random.default_rng([seed, i])`, whatever the others are. `extents` gives unknown extents, as
+    `{"q.0": 33}` or by dim, as `{"M": 33}`; the extents of given arrays count for the dims that they name.
+    An axis that the program ties to a known one has its extent. Raises InputError.
     """
     arguments = arguments_of(function)
     arrays = {name: as_input(arguments, name, value) for name, value in (given or {}).items()}
@@ -124,43 +136,86 @@ def random_inputs(
             extent = known.get(f"{argument.name}.{axis}", extent)
             if len(dims) == 1 and extent != DYNAMIC:
                 known.setdefault(dims[0], extent)
-    scales = _weight_scales(source or function)
+    tied = _tied_extents(source or function, arguments, arrays, known)
+    scales = weight_scales(source or function)
+    indexed = indexed_extents(source or function)
     for position, argument in enumerate(arguments):
         if argument.name not in arrays:
             rng = np.random.default_rng([seed, position])
-            arrays[argument.name] = _random(argument, rng, known, scales.get(position, 1.0))
+            own = {axis: extent for (number, axis), extent in tied.items() if number == position}
+            shape = tuple(_extent(argument, axis, known, own) for axis in range(len(argument.shape)))
+            arrays[argument.name] = _random(
+                argument, rng, shape, scales.get(position, 1.0), indexed.get(position)
+            )
     return [arrays[argument.name] for argument in arguments]
 
 
-def _weight_scales(function: FuncOp) -> dict[int, float]:
+def _tied_extents(
+    function: FuncOp,
+    arguments: Sequence[Argument],
+    arrays: Mapping[str, Array],
+    known: Mapping[str, int],
+) -> dict[tuple[int, int], int]:
+    """Return extents of axes `(number of the argument, axis)`: those known, and those tied to them."""
+    places: dict[tuple[int, int], int] = {}
+    for number, argument in enumerate(arguments):
+        shape = arrays[argument.name].shape if argument.name in arrays else argument.shape
+        for axis, (dims, extent) in enumerate(zip(argument.dims, shape, strict=True)):
+            by_dim = known.get(dims[0], DYNAMIC) if len(dims) == 1 else DYNAMIC
+            extent = extent if extent != DYNAMIC else known.get(f"{argument.name}.{axis}", by_dim)
+            if extent != DYNAMIC:
+                places[number, axis] = extent
+    return given_extents(equal_extents(function), function.body.block.args, places)
+
+
+def weight_scales(function: FuncOp) -> dict[int, float]:
     """Standard deviations, by position, of the arguments that a matmul has on its right."""
     scales: dict[int, float] = {}
     for op in function.body.ops:
         if not isinstance(op, MatmulOp):
             continue
         contracted = shape_of(op.b)[-1 if op.transpose_b is not None else -2]
-        value = op.b
-        while isinstance(value.owner, TransposeOp | ReshapeOp | BroadcastOp):
-            value = value.owner.input
+        value = _viewed(op.b)
         if isinstance(value, BlockArgument) and contracted != DYNAMIC:
             scales[value.index] = contracted**-0.5
     return scales
 
 
-def _random(argument: Argument, rng: np.random.Generator, known: Mapping[str, int], scale: float) -> Array:
-    shape = tuple(_extent(argument, axis, known) for axis in range(len(argument.shape)))
+def indexed_extents(function: FuncOp) -> dict[int, int]:
+    """The least extent of an axis, by position, into which an argument holds indices."""
+    extents: dict[int, int] = {}
+    for op in function.body.ops:
+        if isinstance(op, GatherOp | GatherElementsOp):
+            value, extent = _viewed(op.indices), shape_of(op.operands[0])[op.axis.value.data]
+            if isinstance(value, BlockArgument):
+                # An unknown extent is at least 1.
+                extents[value.index] = max(1, min(extents.get(value.index, extent), extent))
+    return extents
+
+
+def _viewed(value: SSAValue) -> SSAValue:
+    """The array of which a value is a view that keeps all elements."""
+    while isinstance(value.owner, TransposeOp | ReshapeOp | BroadcastOp):
+        value = value.owner.input
+    return value
+
+
+def _random(
+    argument: Argument, rng: np.random.Generator, shape: tuple[int, ...], scale: float, indexed: int | None
+) -> Array:
     dtype = argument.dtype
     try:
         if is_float(argument.element_type):
             return to_dtype(np.asarray(scale * rng.standard_normal(shape)), dtype)
         if dtype == np.bool_:
             return np.asarray(rng.random(shape) < 0.75)
-        return np.asarray(rng.integers(-8, 9, shape, dtype=dtype))
+        low, high = (-8, 9) if indexed is None else (0, indexed)
+        return np.asarray(rng.integers(low, high, shape, dtype=dtype))
     except (MemoryError, ValueError) as error:  # numpy calls an impossible extent a ValueError
         raise InputError(f"{argument} is too large for the memory: shape {list(shape)}") from error
 
 
-def _extent(argument: Argument, axis: int, known: Mapping[str, int]) -> int:
+def _extent(argument: Argument, axis: int, known: Mapping[str, int], tied: Mapping[int, int]) -> int:
     extent = argument.shape[axis]
     if extent != DYNAMIC:
         return extent
@@ -170,6 +225,8 @@ def _extent(argument: Argument, axis: int, known: Mapping[str, int]) -> int:
     dims = argument.dims[axis]
     if dims and all(dim in known for dim in dims):
         return int(np.prod([known[dim] for dim in dims], dtype=np.int64))
+    if axis in tied:
+        return tied[axis]
     names = [own, *(dim for dim in dims if dim not in known)]
     raise InputError(f"axis {axis} of {argument} has an unknown extent; give it as {' or as '.join(names)}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from xdsl.ir import Operation
 
 from ....dialects import kernel
-from ....dialects.kernel.precision import kernel_computes_in_double
+from ....dialects.kernel.precision import has_wide_lanes
 from .kernels import KernelEmitter, dims_in_order, entry_name
 from .probes import Category, Statement, probed
 
@@ -48,7 +48,5 @@ def emit_cpp(kernels: Iterable[kernel.FuncOp], *, counting: bool = False, profil
 def statements_of(kernels: Iterable[kernel.FuncOp]) -> list[Statement]:
     """Return the statements that a profile tells apart, in source order. Raises OpError as `emit_cpp`."""
     return [
-        statement
-        for function in kernels
-        for statement in probed(function, kernel_computes_in_double(function)).values()
+        statement for function in kernels for statement in probed(function, has_wide_lanes(function)).values()
     ]

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 
-from xdsl.dialects.builtin import BFloat16Type, tf32
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import block, kernel
 from ....dialects.diagnostics import OpError
-from ....dialects.kernel.precision import kernel_computes_in_double
+from ....dialects.kernel.integer_ranges import type_range
+from ....dialects.kernel.precision import has_wide_lanes
 from ....dialects.kernel.sizes import buffer_elements
 from ..locations import PlaceComments, place_comment
 from ..names import Names
 from ..source_text import comment_text, mangle
 from .buffers import Arena, buffer_layout, tiles_in_buffers
+from .contractions import OUT_OF_MEMORY, ContractionEmitter
+from .masked import Masked, only_if_careful
 from .names import cpp_names
 from .pairs import are_rounded_when_stored, buffers_of_pairs, tiles_of_pairs
 from .probes import Probes
 from .rows import fetched_ahead, finish, goes_past, load_in_place, ordered, store_in_place, widened
-from .scalars import number
+from .scalars import integer_literal, number
 from .stages import Stages, single_stage, stages_of
 from .sweep import SweepEmitter
 from .windows import (
@@ -29,14 +32,13 @@ from .windows import (
     Plane,
     Window,
     element_of,
+    lane_type,
     name_dims,
     plane_size,
     storage_type,
     window_of,
 )
 from .work import Work
-
-OUT_OF_MEMORY = "return bb::out_of_memory;"
 
 
 def entry_name(kernel_name: str) -> str:
@@ -54,7 +56,8 @@ class KernelEmitter:
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     planes: dict[SSAValue, Plane] = field(default_factory=dict[SSAValue, Plane])
     windows: dict[SSAValue, Window] = field(default_factory=dict[SSAValue, Window])
-    double: bool = False
+    wide: bool = False
+    """True if lanes have 64 bits."""
     counting: bool = False
     numbers: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
     """Of the statements that a profile distinguishes; empty without a profile."""
@@ -64,6 +67,8 @@ class KernelEmitter:
     """Tiles that are blocks of buffers."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
     """Loops whose iterations a stage divides among threads."""
+    masked: Masked = field(default_factory=Masked)
+    """The sums of the current parallel loop that masks may spoil."""
 
     @property
     def probes(self) -> Probes:
@@ -71,8 +76,8 @@ class KernelEmitter:
 
     def source(self) -> str:
         """The function, as C++ text. Raises OpError for what a CPU kernel cannot do."""
-        self.double = kernel_computes_in_double(self.function)
-        if not self.double:
+        self.wide = has_wide_lanes(self.function)
+        if not self.wide:
             self.pairs = buffers_of_pairs(self.function) | tiles_of_pairs(self.function)
         self.aliased_tiles = tiles_in_buffers(self.function, self.pairs)
         launch = [f"  {line}" for line in self.probes.launch(self.names)]
@@ -83,7 +88,7 @@ class KernelEmitter:
             "(const bb::Array* arrays, const bb::idx* extents, int threads) {"
         )
         lines += launch
-        type = "double" if self.double else "float"
+        type = "double" if self.wide else "float"
         lines.append(f"  using T = {type};")
         lines.append("  using V = bb::vec<T>;")
         lines.append("  using I = bb::index<T>;")
@@ -125,6 +130,7 @@ class KernelEmitter:
         stages = stages_of(op, self.dims)
         if stages is None and any(self._in_global_memory(inner) is not False for inner in op.walk()):
             stages = single_stage(op, self.dims)
+        self.masked = Masked.of(op)
         room, tiles = self._tiles(op, stages)
         tasks = " * ".join(loop.trips for loop in loops) or "1"
         over = "".join(f"[{comment_text(dim)}]" for dim in op.dim_names)
@@ -144,7 +150,7 @@ class KernelEmitter:
         inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
         inner += self._positions(op, "task")
         inner += tiles
-        inner += self._body(op.body.block.ops)
+        inner += self.masked.repeated(self._body(op.body.block.ops))
         return [*lines, *_closed(inner)]
 
     def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
@@ -186,9 +192,11 @@ class KernelEmitter:
             inner: list[str] = []
             if stage % 2:
                 inner += self._united(stages.loops[stage // 2])
+            body: list[str] = []
             for line in self._body(ops):
                 # A window is nothing but a place, and other stages look through it as well.
-                (windows if line.startswith("auto* const ") else inner).append(line)
+                (windows if line.startswith("auto* const ") else body).append(line)
+            inner += self.masked.repeated(body) if stage == 0 else self.masked.at_once(body)
             if stage % 2 and stage + 1 < len(stages.ops):
                 inner += [*self.probes.after_all(), "piece.spread();"]
             bodies += [f"if (piece.runs({stage})) {{", *(f"  {line}" for line in inner), "}"]
@@ -203,7 +211,7 @@ class KernelEmitter:
         inner = ["T* const found = piece.other(part);"]
         for tile, other in zip(loop.carried, merge.block.args, strict=True):
             plane, name = self.planes[tile], self.names.claim(other.name_hint or "other")
-            inner.append(f"T* const {name} = found + {plane.pointer}_at;")
+            inner.append(_pointer(name, f"found + {plane.pointer}_at", plane.element))
             self.planes[other] = Plane(name, plane.stride, plane.type)
         inner += self._body(merge.block.ops)
         return [
@@ -237,9 +245,8 @@ class KernelEmitter:
                 sizes.append(f"{arena} += {size};")
                 self.planes[inner.result] = Plane(name, f"{name}_ld", type, pairs=pairs)
                 memory = arena.of_task if stages is None else arena.of_piece
-                element, cast = ("bb::Pair", "(bb::Pair*)") if pairs else ("T", "")
-                place = f"{memory} + {name}_at"
-                pointers.append(f"{element}* const {name} = {f'{cast}({place})' if pairs else place};")
+                element = "bb::Pair" if pairs else lane_type(type.element_type)
+                pointers.append(_pointer(name, f"{memory} + {name}_at", element))
             elif isinstance(inner, kernel.BufferOp):
                 pointers.append(self._buffer(inner, stages, sizes))
         counters = [Arena.SCRATCH] if stages is None else list(Arena)
@@ -268,7 +275,8 @@ class KernelEmitter:
         sizes.append(f"const bb::idx {values}{name}_at = {arena};")
         sizes.append(f"{arena} += bb::round_up({size}, bb::W<T>);")
         self.arrays[op.result] = Array(name, tuple(f"{name}{suffix}" for suffix in suffixes))
-        return f"T* const {name} = {memory} + {name}_at;"
+        assert isinstance(op.result.type, kernel.ArrayType)
+        return _pointer(name, f"{memory} + {name}_at", lane_type(op.result.type.element_type))
 
     def _bytes(self, op: kernel.BufferOp) -> int | None:
         """The bytes of a buffer, where its extents are known."""
@@ -276,7 +284,7 @@ class KernelEmitter:
         elements = buffer_elements(op, dims, lambda name: dims[name].static_extent)
         if elements is None:
             return None
-        return elements * 8 if self.double else elements * 2 if op.result in self.pairs else elements * 4
+        return elements * 8 if self.wide else elements * 2 if op.result in self.pairs else elements * 4
 
     def _in_global_memory(self, op: Operation) -> bool | None:
         """True if an operation makes a buffer in global memory; None if that depends on the extents of a
@@ -309,6 +317,7 @@ class KernelEmitter:
                 lines += comments.before(place_comment(op))
                 lines += self.probes.before(op, self.windows)
                 lines += written
+                lines += self.masked.after(op, self.planes, self.dims)
         return lines
 
     def _statement(self, op: Operation) -> list[str]:
@@ -330,10 +339,21 @@ class KernelEmitter:
                     return []
                 plane = self.planes[op.tile]
                 outer, lanes = self._valid(plane.type)
-                value = number(op.number, self.double)
-                return [f"bb::fill_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, {value});"]
+                value = _filling(op, plane, self.wide)
+                return [
+                    f"bb::fill_plane<{plane.element}>({plane.pointer}, {plane.stride}, "
+                    f"{outer}, {lanes}, {value});"
+                ]
             case kernel.ContractOp():
-                return self._contract(op)
+                return ContractionEmitter(
+                    op,
+                    self.planes,
+                    self.windows,
+                    self.dims,
+                    self.names,
+                    self.wide,
+                    self._starts_from_zero(op),
+                ).lines()
             case kernel.SweepOp():
                 return self._sweep(op)
             case _:
@@ -347,11 +367,11 @@ class KernelEmitter:
             self.planes[op.outputs[index]] = plane
         if len(same) == len(op.outputs):
             return []
-        emitter = SweepEmitter(op, self.planes, self.dims, self.names, self.double)
+        emitter = SweepEmitter(op, self.planes, self.dims, self.names, self.wide)
         emitter.ahead = fetched_ahead(op, self.windows, self.dims)
         emitter.left_out = same
         emitter.rounded = {tile for tile in op.outputs if are_rounded_when_stored(tile, self.pairs)}
-        return [*lines, *emitter.lines()]
+        return [*lines, *(emitter.lines() if op.careful is None else only_if_careful(emitter.lines()))]
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
@@ -430,10 +450,13 @@ class KernelEmitter:
             line, self.planes[op.target] = load_in_place(plane, window, self.names)
             return [line]
         if not plane.type.dims:
-            return [f"*{plane.pointer} = bb::cast<T>(*({window.pointer}));"]
+            return [f"*{plane.pointer} = bb::cast<{plane.element}>(*({window.pointer}));"]
         if len(plane.type.dims) == 1:
             (width,), (stride,) = window.widths, window.strides
-            return [f"bb::load_vector<T>({plane.pointer}, {width}, {window.pointer}, {stride}, {width});"]
+            return [
+                f"bb::load_vector<{plane.element}>({plane.pointer}, {width}, "
+                f"{window.pointer}, {stride}, {width});"
+            ]
         outer, lanes = ordered(plane.type, window.widths)
         by_outer, by_lane = ordered(plane.type, window.strides)
         if plane.pairs:
@@ -442,7 +465,7 @@ class KernelEmitter:
                 f"{window.pointer}, {by_outer}, {by_lane});"
             ]
         return [
-            f"bb::load_plane<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
+            f"bb::load_plane<{plane.element}>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
             f"{window.pointer}, {by_outer}, {by_lane}, {outer}, {lanes});"
         ]
 
@@ -459,7 +482,9 @@ class KernelEmitter:
             return [f"*({window.pointer}) = bb::cast<{element}>(*{plane.pointer});"]
         if len(plane.type.dims) == 1:
             (width,), (stride,) = window.widths, window.strides
-            return [f"bb::store_vector<T>({window.pointer}, {stride}, {plane.pointer}, {width});"]
+            return [
+                f"bb::store_vector<{plane.element}>({window.pointer}, {stride}, {plane.pointer}, {width});"
+            ]
         outer, lanes = ordered(plane.type, window.widths)
         by_outer, by_lane = ordered(plane.type, window.strides)
         if isinstance(op.target.owner, kernel.CursorOp) and op.target.owner.array in self.pairs:
@@ -471,7 +496,7 @@ class KernelEmitter:
             ("stream_plane", f", {self._past(op)}") if op.stream is not None else ("store_plane", "")
         )
         return [
-            f"bb::{function}<T>({window.pointer}, {by_outer}, {by_lane}, "
+            f"bb::{function}<{plane.element}>({window.pointer}, {by_outer}, {by_lane}, "
             f"{plane.pointer}, {plane.stride}, {outer}, {lanes}{past});"
         ]
 
@@ -494,85 +519,24 @@ class KernelEmitter:
         same = target.type.rows_in_lanes == source.type.rows_in_lanes
         function = "copy_plane" if same else "transpose_plane"
         return [
-            f"bb::{function}<T>({target.pointer}, {target.stride}, {source.pointer}, {source.stride}, "
-            f"{outer}, {lanes});"
+            f"bb::{function}<{target.element}>({target.pointer}, {target.stride}, "
+            f"{source.pointer}, {source.stride}, {outer}, {lanes});"
         ]
 
-    # Contractions
 
-    def _contract(self, op: kernel.ContractOp) -> list[str]:
-        accumulator = self.planes[op.accumulator]
-        rows, columns = (self.dims[dim].width for dim in accumulator.type.dims)
-        summed = self.dims[kernel.dims_of(op.lhs)[1]].width
-        mode = (
-            "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
-        )
-        loop = kernel.loop_from_zero(op)
-        if loop is not None and self._starts_from_zero(op):
-            mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
-        scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
-        packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
-        if op.multiply == tf32:
-            raise OpError(op, "multiplies in tf32, which only GPUs do; a CPU computes f32 exactly")
-        in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.double
-        if packed and accumulator.type.rows_in_lanes:
-            vectors, (_, stride) = self._operand(op.lhs)
-            function = "contract_bf16_packed" if self._in_pairs(op, in_bf16) else "contract_packed"
-            call = (
-                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, {packed}, "
-                f"{vectors}, {stride}, {columns}, bb::round_up({rows}, bb::W<T>), {summed}, {mode}{scale})"
-            )
-        elif packed:
-            left, (left_row, left_sum) = self._operand(op.lhs)
-            function = "contract_bf16_panels" if self._in_pairs(op, in_bf16) else "contract_panels"
-            call = (
-                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
-                f"{left}, {left_row}, {left_sum}, {packed}, {rows}, {columns}, {summed}, {mode}{scale})"
-            )
-        elif accumulator.type.rows_in_lanes:
-            broadcast, (by_row, by_sum) = self._operand(op.rhs)
-            vectors, (_, stride) = self._operand(op.lhs)
-            function = "contract_bf16" if in_bf16 else "contract"
-            rows = f"bb::round_up({rows}, bb::W<T>)"  # scratch memory, which has room for whole vectors
-            call = (
-                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
-                f"{broadcast}, {by_row}, {by_sum}, {vectors}, {stride}, "
-                f"{columns}, {rows}, {summed}, {mode}{scale})"
-            )
-        else:
-            left, (left_row, left_sum) = self._operand(op.lhs)
-            right, (right_row, right_sum) = self._operand(op.rhs)
-            call = (
-                f"bb::contract_columns({accumulator.pointer}, {accumulator.stride}, "
-                f"{left}, {left_row}, {left_sum}, {right}, {right_row}, {right_sum}, "
-                f"{rows}, {columns}, {summed}, {mode}{scale})"
-            )
-        return [f"if ({call}) {OUT_OF_MEMORY}"]
+def _filling(op: kernel.FillOp, plane: Plane, wide: bool) -> str:
+    """The number that fills a tile: of integers, the least or the greatest one stands for an infinity."""
+    if plane.element == "T":
+        return number(op.number, wide)
+    least, most = type_range(plane.type.element_type)
+    if isinf(op.number):
+        return f"(Int){integer_literal(most if op.number > 0 else least)}"
+    return f"(Int){integer_literal(int(op.number))}"
 
-    def _packed_operand(self, value: SSAValue) -> str:
-        """A block of a packed array, its groups of rows, and their distance; empty for a plain array."""
-        window = self.windows[value]
-        if window.packed is None:
-            return ""
-        return f"{window.pointer}, {window.packed.group.data}, {window.packed.elements_of_group}"
 
-    def _in_pairs(self, op: kernel.ContractOp, in_bf16: bool) -> bool:
-        """True if the packed operand lies in pairs. Raises OpError where that has no form."""
-        depth = layout.depth.data if (layout := self.windows[op.rhs].packed) is not None else 1
-        item = op.rhs.type
-        assert isinstance(item, kernel.CursorType)
-        if depth != 1 and not (depth == 2 and in_bf16 and isinstance(item.element_type, BFloat16Type)):
-            raise OpError(op, "has no form on a CPU: only bf16 that is multiplied in bf16 is packed in pairs")
-        return depth == 2
-
-    def _operand(self, value: SSAValue) -> tuple[str, tuple[str, str]]:
-        """Return an operand's pointer, and its strides along rows and columns."""
-        if value in self.planes:
-            plane = self.planes[value]
-            return plane.pointer, plane.elements()
-        window = self.windows[value]
-        by_row, by_column = window.strides
-        return window.pointer, (by_row, by_column)
+def _pointer(name: str, place: str, element: str) -> str:
+    """The declaration of a pointer to a place in the memory of a kernel, which counts elements of type T."""
+    return f"{element}* const {name} = {place if element == 'T' else f'({element}*)({place})'};"
 
 
 def _closed(body: Sequence[str]) -> list[str]:

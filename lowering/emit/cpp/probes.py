@@ -64,11 +64,11 @@ _FREE = ("arith.constant", "arith.sitofp", "arith.uitofp", "arith.index_cast", "
 """Operations that a sweep does once for all elements, or at no cost."""
 
 
-def probed(function: kernel.FuncOp, double: bool = False) -> dict[Operation, Statement]:
-    """The statements of a kernel, in order. `double` says that it computes in f64."""
+def probed(function: kernel.FuncOp, wide: bool = False) -> dict[Operation, Statement]:
+    """The statements of a kernel, in order. `wide` says that lanes have 64 bits."""
     name = function.sym_name.data
     return {
-        op: Statement(name, comment_text(_text(op)), _category(op), _type(op, double), _place(op))
+        op: Statement(name, comment_text(_text(op)), _category(op), _type(op, wide), _place(op))
         for op in function.walk()
         if isinstance(op, _TIMED)
     }
@@ -151,8 +151,8 @@ def _turned(op: kernel.MoveOp) -> bool:
     return kernel.tile_type(op.target).rows_in_lanes != kernel.tile_type(op.source).rows_in_lanes
 
 
-def _type(op: Operation, double: bool) -> str:
-    if double:
+def _type(op: Operation, wide: bool) -> str:
+    if wide:
         return "f64"
     return "bf16" if isinstance(op, kernel.ContractOp) and isinstance(op.multiply, BFloat16Type) else "f32"
 

@@ -29,8 +29,8 @@ def load_in_place(plane: Plane, window: Window, names: Names) -> tuple[str, Plan
     by_outer, by_lane = _rows(plane.type, window.strides, "0")
     name = names.claim(f"{plane.pointer}_rows")
     line = (
-        f"const auto {name} = bb::load_in_place<T>({plane.pointer}, {plane.stride}, {outer}, {lanes}, "
-        f"{window.pointer}, {by_outer}, {by_lane});"
+        f"const auto {name} = bb::load_in_place<{plane.element}>({plane.pointer}, {plane.stride}, "
+        f"{outer}, {lanes}, {window.pointer}, {by_outer}, {by_lane});"
     )
     return line, Plane(plane.pointer, plane.stride, plane.type, rows=name)
 
@@ -49,7 +49,7 @@ def store_in_place(plane: Plane, window: Window, past: str, names: Names) -> tup
     by_outer, by_lane = _rows(plane.type, window.strides, "0")
     name = names.claim(f"{plane.pointer}_rows")
     line = (
-        f"const auto {name} = bb::store_in_place<T>({plane.pointer}, {plane.stride}, {lanes}, "
+        f"const auto {name} = bb::store_in_place<{plane.element}>({plane.pointer}, {plane.stride}, {lanes}, "
         f"{window.pointer}, {by_outer}, {by_lane}, {past});"
     )
     return line, Plane(plane.pointer, plane.stride, plane.type, rows=name)

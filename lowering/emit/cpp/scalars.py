@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isinf, isnan
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     Float32Type,
+    Float64Type,
     FloatAttr,
+    IndexType,
     IntegerAttr,
     i1,
-    i32,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from ....dialects.array.core import bit_width
 from ....dialects.attributes import EXACT_ATTRIBUTE
 from ....dialects.diagnostics import OpError
-from ..scalar_names import FUNCTIONS, INFIX, INTEGER_PREDICATES, WRAPPING
-
-_INFIX = {**INFIX, **WRAPPING}
+from ....dialects.kernel.integer_ranges import IntegerRanges, type_range
+from ....dialects.scalar import significand_bits
+from ..scalar_names import (
+    EXTREMES,
+    FUNCTIONS,
+    INFIX,
+    INTEGER_FUNCTIONS,
+    QUOTIENTS,
+    SIGNED_PREDICATES,
+    WRAPPING,
+)
 
 _FLOAT_PREDICATES: dict[str, str] = {
     "oeq": "{a} == {b}",
@@ -58,43 +69,97 @@ def number(value: float, double: bool) -> str:
     return repr(float(value)) if double else f"{float(value)!r}f"
 
 
-def expression(op: Operation, operands: Sequence[str], double: bool) -> str:
+@dataclass(frozen=True)
+class Lanes:
+    """What a kernel computes in: lanes of 64 bits (f64, i64) or of 32 (f32, i32); and the ranges of integers
+    in a sweep.
+    """
+
+    wide: bool
+    ranges: IntegerRanges | None = None
+
+    @property
+    def bits(self) -> int:
+        """The bits of a lane."""
+        return 64 if self.wide else 32
+
+    def wraps(self, op: Operation) -> bool:
+        """True unless the exact result of an operation is known to fit its type."""
+        return self.ranges is None or self.ranges.wraps(op)
+
+
+def expression(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     """The value of a scalar operation; `operands` are names of vectors. Raises OpError for one without a
     form.
     """
-    kind = type(op)
-    if kind in _INFIX:
-        value = f"{operands[0]} {_INFIX[kind]} {operands[1]}"
-        return _wrapped(value) if double and kind in WRAPPING and op.results[0].type == i32 else value
-    if kind in FUNCTIONS:
-        return f"bb::{FUNCTIONS[kind]}({', '.join(operands)})"
-    form = _FORMS.get(kind)
-    if form is None:
+    kind, listed = type(op), ", ".join(operands)
+    if kind in WRAPPING:
+        return _wrapping(op, operands, lanes)
+    if kind in QUOTIENTS:
+        name, rounding = QUOTIENTS[kind]
+        return f"bb::{name}<bb::Round::{rounding}, {_bits(op.results[0].type)}>({listed})"
+    if kind in INTEGER_FUNCTIONS:
+        return f"bb::{INTEGER_FUNCTIONS[kind]}<{_bits(op.results[0].type)}>({listed})"
+    if kind in EXTREMES:
+        return f"bb::{EXTREMES[kind]}({listed})"
+    if kind in INFIX:
+        value = f"{operands[0]} {INFIX[kind]} {operands[1]}"
+    elif kind in FUNCTIONS:
+        value = f"bb::{FUNCTIONS[kind]}({listed})"
+    elif (form := _FORMS.get(kind)) is not None:
+        return form(op, operands, lanes)
+    else:
         raise OpError(op, "has no form on a CPU")
-    return form(op, operands, double)
+    # An f32 is rounded after each operation, as where lanes have 32 bits.
+    rounded = lanes.wide and isinstance(op.results[0].type, Float32Type) and kind not in _EXACT
+    return f"bb::rounded<float>({value})" if rounded else value
 
 
-def _wrapped(value: str) -> str:
-    """An i32 in a vector of 64-bit integers, reduced to its low 32 bits."""
-    return f"(({value}) << 32) >> 32"
+_EXACT = (arith.MaximumfOp, arith.MinimumfOp, math.AbsFOp, math.FloorOp, math.CeilOp)
+"""Operations whose result is one of the operands, or has no more digits than they have."""
 
 
-def _constant(op: Operation, operands: Sequence[str], double: bool) -> str:
+def _bits(type: Attribute) -> int:
+    """The bits of an integer type."""
+    return 64 if isinstance(type, IndexType) else bit_width(type)
+
+
+def _narrowed(value: str, type: Attribute) -> str:
+    return f"bb::narrow<{_bits(type)}>({value})"
+
+
+def _wrapping(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
+    """Plain where the result is known to fit: overflow of signed numbers has no meaning in C++."""
+    kind, type = op.__class__, op.results[0].type
+    if not lanes.wraps(op):
+        return f"{operands[0]} {WRAPPING[kind]} {operands[1]}"
+    value = f"bb::wrapping_{_WRAPPING_NAMES[kind]}({', '.join(operands)})"
+    return value if _bits(type) >= lanes.bits else _narrowed(value, type)
+
+
+def _constant(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     assert isinstance(op, arith.ConstantOp)
     exact = op.attributes.get(EXACT_ATTRIBUTE)
-    value = exact if exact is not None else op.value
+    value = (
+        op.value if exact is None or (lanes.wide and not isinstance(op.result.type, Float64Type)) else exact
+    )
     if isa(value, FloatAttr):
-        return f"bb::splat<T>({number(value.value.data, double)})"
+        return f"bb::splat<T>({number(value.value.data, lanes.wide)})"
     assert isa(op.value, IntegerAttr)
     integer = op.value.value.data
     if op.value.type == i1:
         return "I{} - 1" if integer else "I{}"
-    if not -(1 << 31) <= integer < 1 << 31:
-        raise OpError(op, "is an integer of more than 32 bits, which a kernel does not compute with")
-    return f"I{{}} + (Int){integer}"
+    return f"I{{}} + (Int){integer_literal(integer)}"
 
 
-def _compare_floats(op: Operation, operands: Sequence[str], double: bool) -> str:
+def integer_literal(integer: int) -> str:
+    """A literal of a signed integer of at most 64 bits."""
+    if -(1 << 31) <= integer < 1 << 31:
+        return str(integer)
+    return f"{integer & (1 << 64) - 1}ull" if integer == -(1 << 63) else f"{integer}ll"
+
+
+def _compare_floats(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     assert isinstance(op, arith.CmpfOp)
     predicate = arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
     if predicate in ("false", "true"):
@@ -102,66 +167,87 @@ def _compare_floats(op: Operation, operands: Sequence[str], double: bool) -> str
     return _FLOAT_PREDICATES[predicate].format(a=operands[0], b=operands[1])
 
 
-def _compare_integers(op: Operation, operands: Sequence[str], double: bool) -> str:
+def _compare_integers(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     assert isinstance(op, arith.CmpiOp)
     predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
-    sign = INTEGER_PREDICATES.get(predicate)
-    if sign is None:
-        raise OpError(op, f"compares by {predicate}, which has no form on a CPU; use a signed comparison")
-    return f"{operands[0]} {sign} {operands[1]}"
+    sign = SIGNED_PREDICATES.get(predicate)
+    if sign is not None:
+        return f"{operands[0]} {sign} {operands[1]}"
+    a, b = operands if predicate in ("ult", "uge") else reversed(operands)
+    less = f"bb::unsigned_less({a}, {b})"
+    return less if predicate in ("ult", "ugt") else f"~{less}"
 
 
-def _select(op: Operation, operands: Sequence[str], double: bool) -> str:
+def _select(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     return f"{operands[0]} ? {operands[1]} : {operands[2]}"
 
 
-def _rounded(op: Operation, operands: Sequence[str], double: bool) -> str:
+def _rounded(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     type = op.results[0].type
-    if not double and isinstance(type, Float32Type):
+    if not lanes.wide and isinstance(type, Float32Type):
         return operands[0]
     return f"bb::rounded<{_ROUNDED[type.__class__]}>({operands[0]})"
 
 
-def _to_float(op: Operation, operands: Sequence[str], double: bool) -> str:
-    unsigned = isinstance(op, arith.UIToFPOp) and op.operands[0].type == i1
-    return f"bb::as_float<T>({operands[0]}{' & 1' if unsigned else ''})"
+def _to_float(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
+    source, type = op.operands[0].type, op.results[0].type
+    unsigned = isinstance(op, arith.UIToFPOp)
+    if source == i1:
+        return f"bb::as_float<T>({operands[0]}{' & 1' if unsigned else ''})"
+    least, most = lanes.ranges[op.operands[0]] if lanes.ranges is not None else type_range(source)
+    unsigned = unsigned and least < 0
+    is_widest = isinstance(type, Float64Type if lanes.wide else Float32Type)
+    if not unsigned and (is_widest or max(-least, most) <= 1 << significand_bits(type)):
+        return f"bb::as_float<T>({operands[0]})"
+    stored = _ROUNDED.get(type.__class__, "double")
+    if unsigned:
+        return f"bb::from_unsigned<T, {stored}, {_bits(source)}>({operands[0]})"
+    return f"bb::from_signed<T, {stored}>({operands[0]})"
 
 
-def _to_integer(op: Operation, operands: Sequence[str], double: bool) -> str:
-    return f"bb::as_index({operands[0]})"
+def _to_integer(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
+    name = "to_signed" if isinstance(op, arith.FPToSIOp) else "to_unsigned"
+    return f"bb::{name}<{_bits(op.results[0].type)}>({operands[0]})"
 
 
-def _same(op: Operation, operands: Sequence[str], double: bool) -> str:
+def _same(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     return operands[0]
 
 
-def _extended(op: Operation, operands: Sequence[str], double: bool) -> str:
-    return f"{operands[0]} & 1" if op.operands[0].type == i1 else operands[0]
+def _extended(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
+    type = op.operands[0].type
+    if type == i1:
+        return f"{operands[0]} & 1"
+    known = lanes.ranges is not None and lanes.ranges[op.operands[0]][0] >= 0
+    return operands[0] if known else f"bb::zero_extended<{_bits(type)}>({operands[0]})"
 
 
-def _truncated(op: Operation, operands: Sequence[str], double: bool) -> str:
-    if op.results[0].type == i1:
+def _truncated(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
+    """A truncation, or an index as an integer."""
+    type = op.results[0].type
+    if type == i1:
         return f"({operands[0]} & 1) != 0"
-    return _wrapped(operands[0]) if double and op.results[0].type == i32 else operands[0]
+    fits = _bits(type) >= lanes.bits or not lanes.wraps(op)
+    return operands[0] if fits else _narrowed(operands[0], type)
 
 
-_Form = Callable[[Operation, Sequence[str], bool], str]
+_WRAPPING_NAMES: dict[type[Operation], str] = {arith.AddiOp: "add", arith.SubiOp: "sub", arith.MuliOp: "mul"}
+_Form = Callable[[Operation, Sequence[str], Lanes], str]
 _FORMS: dict[type[Operation], _Form] = {
     arith.ConstantOp: _constant,
     arith.CmpfOp: _compare_floats,
     arith.CmpiOp: _compare_integers,
     arith.SelectOp: _select,
-    arith.NegfOp: lambda op, operands, double: f"-{operands[0]}",
-    arith.MaxnumfOp: lambda op, operands, double: "{1} != {1} ? {0} : bb::max({0}, {1})".format(*operands),
-    arith.MinnumfOp: lambda op, operands, double: "{1} != {1} ? {0} : bb::min({0}, {1})".format(*operands),
-    arith.MaxSIOp: lambda op, operands, double: "{0} > {1} ? {0} : {1}".format(*operands),
-    arith.MinSIOp: lambda op, operands, double: "{0} < {1} ? {0} : {1}".format(*operands),
+    arith.NegfOp: lambda op, operands, lanes: f"-{operands[0]}",
+    arith.MaxnumfOp: lambda op, operands, lanes: "{1} != {1} ? {0} : bb::max({0}, {1})".format(*operands),
+    arith.MinnumfOp: lambda op, operands, lanes: "{1} != {1} ? {0} : bb::min({0}, {1})".format(*operands),
     arith.ExtFOp: _same,
     arith.TruncFOp: _rounded,
     arith.SIToFPOp: _to_float,
     arith.UIToFPOp: _to_float,
     arith.FPToSIOp: _to_integer,
-    arith.IndexCastOp: _same,
+    arith.FPToUIOp: _to_integer,
+    arith.IndexCastOp: _truncated,
     arith.ExtSIOp: _same,
     arith.ExtUIOp: _extended,
     arith.TruncIOp: _truncated,

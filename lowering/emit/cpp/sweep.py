@@ -10,11 +10,13 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import kernel
+from ....dialects.array.core import bit_width
 from ....dialects.diagnostics import OpError
 from ....dialects.kernel import Output
+from ....dialects.kernel.integer_ranges import IntegerRanges, type_range
 from ....dialects.scalar import is_float
 from ..names import Names
-from .scalars import expression, number
+from .scalars import Lanes, expression, integer_literal, number
 from .windows import DimNames, Plane
 
 _NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
@@ -24,17 +26,23 @@ _ACCUMULATED = {
     Output.Min: "bb::min_nan({value}, {total})",
 }
 _ACROSS_LANES = {Output.Sum: "bb::sum", Output.Max: "bb::hmax_nan", Output.Min: "bb::hmin_nan"}
+_OF_INTEGERS = {
+    Output.Sum: ("bb::wrapping_add", "bb::sum"),
+    Output.Max: ("bb::max", "bb::largest"),
+    Output.Min: ("bb::min", "bb::smallest"),
+}
+"""The function that adds an integer to a reduction, and the one that reduces lanes."""
 
 
 @dataclass
 class SweepEmitter:
-    """Writes one sweep. `planes` has its tiles; `double` says that the kernel computes in double."""
+    """Writes one sweep. `planes` has its tiles; `wide` says that lanes have 64 bits."""
 
     op: kernel.SweepOp
     planes: Mapping[SSAValue, Plane]
     dims: Mapping[str, DimNames]
     names: Names
-    double: bool
+    wide: bool
     ahead: Sequence[str] = ()
     """Lines for prefetches, at the position (o, l)."""
     left_out: Collection[int] = ()
@@ -42,6 +50,10 @@ class SweepEmitter:
     rounded: Collection[SSAValue] = ()
     """Tiles whose elements are rounded to their type when they are stored elsewhere."""
     _values: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+
+    def __post_init__(self) -> None:
+        declared = {name: dim.declared for name, dim in self.dims.items()}
+        self._lanes_of_body = Lanes(self.wide, IntegerRanges.of(self.op.body.block, declared))
 
     def lines(self) -> list[str]:
         """The statement."""
@@ -123,20 +135,19 @@ class SweepEmitter:
         for argument, tile in zip(self.op.body.block.args, self.op.inputs, strict=True):
             if not argument.uses:
                 continue
+            element = self.planes[tile].element
             if (rows := self.planes[tile].rows) is not None:
                 outer, lane, broadcast = self._position(tile)
                 value = (
-                    f"bb::splat<T>({rows}.at({outer}, {lane}))"
+                    f"bb::splat<{element}>({rows}.at({outer}, {lane}))"
                     if broadcast
                     else f"{rows}.load({outer}, {lane})"
                 )
             else:
                 address, broadcast = self._address(tile)
-                value = f"bb::splat<T>(*({address}))" if broadcast else f"bb::load({address})"
+                value = f"bb::splat<{element}>(*({address}))" if broadcast else f"bb::load({address})"
             if argument.type == i1:
                 value = f"{value} != 0"
-            elif not is_float(argument.type):
-                value = f"bb::as_index({value})"
             name = self._values[argument] = self.names.claim(argument.name_hint or tile.name_hint)
             lines.append(f"const auto {name} = {value};")
         return lines
@@ -158,7 +169,9 @@ class SweepEmitter:
                 operands = [self._values[operand] for operand in op.operands]
                 type = "const V" if is_float(result.type) else "const I"
                 near = isinstance(op, math.ExpOp) and self._goes_into_pairs(result)
-                value = f"bb::exp_near({operands[0]})" if near else expression(op, operands, self.double)
+                value = (
+                    f"bb::exp_near({operands[0]})" if near else expression(op, operands, self._lanes_of_body)
+                )
             name = self._values[result] = self.names.claim(result.name_hint or "t")
             lines.append(f"{type} {name} = {value};")
         return lines
@@ -167,7 +180,7 @@ class SweepEmitter:
         """True if a rounded value is only used as an element of its type, which is rounded when it is
         stored.
         """
-        if not isinstance(op, arith.TruncFOp) or self.double:
+        if not isinstance(op, arith.TruncFOp) or self.wide:
             return False
         uses = list(op.result.uses)
         if any(use.operation is not self.op.yield_op for use in uses):
@@ -211,7 +224,7 @@ class SweepEmitter:
         name = self._values[value]
         if value.type == i1:
             return f"bb::as_float<T>({name} & 1)"
-        return name if is_float(value.type) else f"bb::as_float<T>({name})"
+        return name
 
     def _written(self, index: int) -> str:
         if (rows := self.planes[self.op.outputs[index]].rows) is not None:
@@ -220,8 +233,42 @@ class SweepEmitter:
         address, _ = self._address(self.op.outputs[index])
         return f"bb::store({address}, {self._as_stored(index)});"
 
+    def _of_integers(self, index: int) -> bool:
+        return self.planes[self.op.outputs[index]].element == "Int"
+
     def _neutral(self, index: int) -> str:
-        return number(_NEUTRAL[self.op.output_kinds[index]], self.double)
+        kind = self.op.output_kinds[index]
+        if self._of_integers(index):
+            least, most = type_range(kernel.element_type_of(self.op.outputs[index]))
+            return integer_literal({Output.Sum: 0, Output.Max: least, Output.Min: most}[kind])
+        return number(_NEUTRAL[kind], self.wide)
+
+    def _initial(self, index: int) -> str:
+        """The vector that a reduction starts from; integers are reduced in the bits of a vector of floats."""
+        if self._of_integers(index):
+            return f"bb::from_bits<T>(I{{}} + (Int){self._neutral(index)})"
+        return f"bb::splat<T>({self._neutral(index)})"
+
+    def _accumulated(self, index: int, total: str, value: str) -> str:
+        """A reduction together with one more vector; that of integers is a vector of integers."""
+        kind = self.op.output_kinds[index]
+        if self._of_integers(index):
+            return f"bb::from_bits<T>({_OF_INTEGERS[kind][0]}(bb::bits_of({total}), {value}))"
+        return _ACCUMULATED[kind].format(total=total, value=value)
+
+    def _reduced(self, index: int, total: str, *, across: bool = False) -> str:
+        """The result of a reduction, in each lane or across all of them."""
+        kind = self.op.output_kinds[index]
+        if not self._of_integers(index):
+            return f"{_ACROSS_LANES[kind]}({total})" if across else total
+        value = f"bb::bits_of({total})"
+        bits = bit_width(kernel.element_type_of(self.op.outputs[index]))
+        if bits < self._lanes_of_body.bits and kind is Output.Sum:
+            value = f"bb::narrow<{bits}>({value})"
+        if not across:
+            return value
+        value = f"{_OF_INTEGERS[kind][1]}({value})"
+        return f"(Int)(std::int32_t){value}" if bits < self._lanes_of_body.bits else value
 
     def _in_pairs(self, body: Sequence[str], reductions: Sequence[int]) -> list[str]:
         """One output in pairs of rows of lanes; the body ends with its element."""
@@ -246,16 +293,14 @@ class SweepEmitter:
 
         With `put` the body returns an element, two of which it stores.
         """
-        init = [
-            f"acc[{place}] = bb::splat<T>({self._neutral(index)});" for place, index in enumerate(reductions)
-        ]
+        init = [f"acc[{place}] = {self._initial(index)};" for place, index in enumerate(reductions)]
         done: list[str] = []
         added: list[str] = []
         for place, index in enumerate(reductions):
-            total, kind = f"acc[{place}]", self.op.output_kinds[index]
-            value = _ACCUMULATED[kind].format(total=total, value=self._as_stored(index))
-            added.append(f"{total} = {value};")
-            done.append(f"bb::store({self.planes[self.op.outputs[index]].pointer} + l, {total});")
+            total = f"acc[{place}]"
+            added.append(f"{total} = {self._accumulated(index, total, self._as_stored(index))};")
+            pointer = self.planes[self.op.outputs[index]].pointer
+            done.append(f"bb::store({pointer} + l, {self._reduced(index, total)});")
         count = len(reductions)
         function = "sweep_lanes" if put is None else "sweep_lanes_pairs"
         returned = [] if put is None else [body[-1]]
@@ -276,15 +321,17 @@ class SweepEmitter:
         merged: list[str] = []
         done: list[str] = []
         for place, index in enumerate(reductions):
-            total, kind = f"acc[{place}]", self.op.output_kinds[index]
-            valid = f"bb::keep({self._as_stored(index)}, n, T({self._neutral(index)}))"
-            init.append(f"{total} = bb::splat<T>({self._neutral(index)});")
-            added.append(f"{total} = {_ACCUMULATED[kind].format(total=total, value=valid)};")
-            other = _ACCUMULATED[kind].format(total=total, value=f"other[{place}]")
-            merged.append(f"{total} = {other};")
+            total, other = f"acc[{place}]", f"other[{place}]"
+            element = self.planes[self.op.outputs[index]].element
+            valid = f"bb::keep({self._as_stored(index)}, n, {element}({self._neutral(index)}))"
+            init.append(f"{total} = {self._initial(index)};")
+            added.append(f"{total} = {self._accumulated(index, total, valid)};")
+            if element == "Int":
+                other = f"bb::bits_of({other})"
+            merged.append(f"{total} = {self._accumulated(index, total, other)};")
             position = "[o]" if len(self.op.dims) == 2 else "[0]"
             pointer = self.planes[self.op.outputs[index]].pointer
-            done.append(f"({pointer}){position} = {_ACROSS_LANES[kind]}({total});")
+            done.append(f"({pointer}){position} = {self._reduced(index, total, across=True)};")
         count = len(reductions)
         return [
             f"bb::sweep_outer<{count}, T>({self._outer}, {self._lanes},",

@@ -11,6 +11,8 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IntegerType,
+    i32,
+    i64,
 )
 from xdsl.ir import Attribute, SSAValue
 
@@ -35,6 +37,11 @@ def storage_type(element_type: Attribute) -> str:
             return {1: "bool", 32: "std::int32_t", 64: "std::int64_t"}[bit_width(element_type)]
         case _:
             raise AssertionError(element_type)
+
+
+def lane_type(element_type: Attribute) -> str:
+    """The C++ type, in a kernel, of the elements of tiles and buffers."""
+    return "Int" if element_type in (i32, i64) else "T"
 
 
 @dataclass(frozen=True)
@@ -152,6 +159,11 @@ class Plane:
     pairs: bool = False
     """True if two rows of lanes of bf16 share one row of words: see pairs.hpp."""
 
+    @property
+    def element(self) -> str:
+        """The C++ type of an element: a lane of floats, or of integers; an i1 is 0 or 1 as a float."""
+        return lane_type(self.type.element_type)
+
     def elements(self, rows: str = "stride") -> tuple[str, str]:
         """The strides along the rows and the columns of a block."""
         return ("1", self.stride) if self.type.rows_in_lanes else (self.stride, "1")
@@ -174,7 +186,7 @@ def element_of(cursor: SSAValue) -> str:
     """The C++ type of the elements of the array or the buffer that a cursor goes over."""
     owner = cursor.owner
     assert isinstance(owner, kernel.CursorOp)
-    if isinstance(owner.array.owner, kernel.BufferOp):
-        return "T"
     assert isinstance(cursor.type, kernel.CursorType)
+    if isinstance(owner.array.owner, kernel.BufferOp):
+        return lane_type(cursor.type.element_type)
     return storage_type(cursor.type.element_type)

@@ -52,8 +52,8 @@ def _row_starts(
                 found += [extent, extent if declared.is_whole else declared.block_size or 1]
                 step = step * extent
                 continue
-            if declared.static_extent == 1 or (declared.is_whole and dim not in item.dims):
-                continue
+            if dim not in item.dims and (declared.static_extent == 1 or declared.is_whole):
+                continue  # always the first one; of a tile, also rows beyond the end have addresses
             if step is None:
                 return None
             found.append(step)

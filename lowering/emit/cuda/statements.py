@@ -6,18 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isinf
 
 from xdsl.dialects.builtin import Float32Type, tf32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import kernel
-from ....dialects.diagnostics import OpError
 from ....dialects.kernel import Output
+from ....dialects.kernel.integer_ranges import type_range
 from ....dialects.scalar import is_float
 from ..names import Names
 from ..source_text import comment_text
 from .geometry import Window
-from .scalars import number, storage_type, value_type
+from .scalars import integer, number, storage_type, value_type
 from .scope import Scope
 from .sweep_body import (
     NEUTRAL,
@@ -45,8 +46,16 @@ def fill(op: kernel.FillOp, scope: Scope) -> list[str]:
     """Write a number to all elements of a tile."""
     tile = scope.tile(op.tile)
     element = tile.type.element_type
-    value = f"bb::scalar::as<{storage_type(element)}>({number(op.number, element)})"
+    value = f"bb::scalar::as<{storage_type(element)}>({_filling(op.number, element)})"
     return _each(tile.type, [f"{tile.element('row', 'col')} = {value};"], scope)
+
+
+def _filling(number_: float, element: Attribute) -> str:
+    """A number as a literal; for integers the least or the greatest one stands for an infinity."""
+    if is_float(element):
+        return number(number_, element)
+    least, most = type_range(element)
+    return integer((most if number_ > 0 else least) if isinf(number_) else int(number_))
 
 
 def move(op: kernel.MoveOp, scope: Scope) -> list[str]:
@@ -95,16 +104,31 @@ def contract(op: kernel.ContractOp, scope: Scope) -> list[str]:
     left, right = _operand(op, op.lhs, "row", scope), _operand(op, op.rhs, "col", scope)
     result = f"bb::scalar::as<{storage_type(acc.type.element_type)}>(total)"
     sign = "+=" if op.accumulates or op.scale is not None else "="
+    skipped = ""
+    if op.kept is not None:
+        places = ("row", "k") if op.masks_left else ("col", "k")
+        skipped = f"if (!careful || {scope.tile(op.kept).element(*places)} != 0) "
     left_name, right_name = (comment_text(value.name_hint or "tile") for value in (op.lhs, op.rhs))
+    if is_float(acc.type.element_type):
+        step = f"total += {left} * {right}"
+    else:
+        step = f"total = bb::scalar::multiply_added<{kind}>(total, {left}, {right})"
     body = [
         f"{kind} total = {start};",
-        f"for (int k = 0; k < {summed}; k++) total += {left} * {right};",
+        f"for (int k = 0; k < {summed}; k++) {skipped}{step};",
         f"{acc.element('row', 'col')} = {result};",
     ]
     return [
         f"// {acc.pointer} {sign} {left_name} * {right_name}^T",
         *flat(rows, cols, body, rows_first=acc.type.rows_in_lanes),
     ]
+
+
+def nan_check(tile: SSAValue, scope: Scope) -> list[str]:
+    """Look for NaN in a sum that masks may have spoilt."""
+    held = scope.tile(tile)
+    value = f"bb::scalar::value({held.element('row', 'col')})"
+    return _each(held.type, [f"again |= {value} != {value};"], scope)
 
 
 def _operand(op: kernel.ContractOp, value: SSAValue, place: str, scope: Scope) -> str:
@@ -239,7 +263,10 @@ class _SweepText(SweepText[Sweep]):
         init = [f"{self._kind(index)} {name} = {self._neutral(index)};" for index, name in totals.items()]
         for index, name in totals.items():
             value = self._as_kind(index, results[index])
-            body.append(f"{name} = {_REDUCED[op.output_kinds[index]].format(total=name, value=value)};")
+            reduced = _REDUCED[op.output_kinds[index]]
+            if op.output_kinds[index] is Output.Sum and not is_float(self._element(index)):
+                reduced = "bb::scalar::sum_of()({total}, {value})"
+            body.append(f"{name} = {reduced.format(total=name, value=value)};")
         reduce = self._thread_a_row if self.plan.has_thread_rows else self._warp_a_row
         return [comment, *reduce(rows, cols, init, body)]
 
@@ -297,17 +324,15 @@ class _SweepText(SweepText[Sweep]):
     def _quantity(self, op: kernel.QuantityOp) -> str:
         return sweep_quantity(self.op, op, self.scope.dims, ("row", "col"))
 
+    def _element(self, index: int) -> Attribute:
+        return kernel.element_type_of(self.op.outputs[index])
+
     def _kind(self, index: int) -> str:
         """The type in which a reduction is kept."""
-        return value_type(kernel.element_type_of(self.op.outputs[index]))
+        return value_type(self._element(index))
 
     def _neutral(self, index: int) -> str:
-        element = kernel.element_type_of(self.op.outputs[index])
-        if is_float(element):
-            return number(NEUTRAL[self.op.output_kinds[index]], element)
-        if self.op.output_kinds[index] is Output.Sum:
-            return "0"
-        raise OpError(self.op, "takes the largest or smallest of integers, which has no form on a GPU")
+        return _filling(NEUTRAL[self.op.output_kinds[index]], self._element(index))
 
     def _as_kind(self, index: int, name: str) -> str:
         kind = self._kind(index)

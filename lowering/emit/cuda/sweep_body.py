@@ -9,12 +9,13 @@ from typing import Generic, Protocol, TypeVar
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects import kernel
+from ....dialects import block, kernel
 from ....dialects.diagnostics import OpError
 from ....dialects.kernel import Output
+from ....dialects.kernel.integer_ranges import IntegerRanges
 from ..names import Names
 from .geometry import Dim
-from .scalars import expression, value_type
+from .scalars import expression, type_of
 from .scope import Scope
 
 NEUTRAL = {Output.Sum: 0.0, Output.Max: float("-inf"), Output.Min: float("inf")}
@@ -95,10 +96,11 @@ def computed(
     """
     lines: list[str] = []
     values = dict(arguments)
+    ranges = _ranges(op)
     for inner in _computing(op):
         result = inner.results[0]
         if isinstance(inner, arith.ConstantOp):
-            values[result] = expression(inner, ())
+            values[result] = expression(inner, (), ranges)
             continue
         if result not in results:
             values[result] = values[inner.operands[0]]
@@ -106,10 +108,19 @@ def computed(
         if isinstance(inner, kernel.QuantityOp):
             text = quantity(inner)
         else:
-            text = expression(inner, [values[operand] for operand in inner.operands], fast=fast)
+            text = expression(inner, [values[operand] for operand in inner.operands], ranges, fast=fast)
         values[result] = results[result]
-        lines.append(f"const {value_type(result.type)} {results[result]} = {changed(inner, text)};")
+        lines.append(f"const {type_of(result, ranges)} {results[result]} = {changed(inner, text)};")
     return lines, values
+
+
+def _ranges(op: kernel.SweepOp) -> IntegerRanges:
+    """The ranges of the integers in a sweep's body."""
+    function: Operation | None = op
+    while function is not None and not isinstance(function, kernel.FuncOp):
+        function = function.parent_op()
+    assert function is not None
+    return IntegerRanges.of(op.body.block, block.parse_dims(function.attributes[block.DIMS]))
 
 
 def _computing(op: kernel.SweepOp) -> list[Operation]:

@@ -192,7 +192,9 @@ class Translator:
                 return self._row_sum(op, first, write)
             case block.DotOp() if isinstance(first, Pair):
                 other = self.made_plain(values[1], write)
-                return Pair(write(block.DotOp(first.significand, other, op.accumulator)), first.exponents)
+                kept = None if op.kept is None else self.made_plain(values[2], write)
+                dot = block.DotOp(first.significand, other, op.accumulator, kept)
+                return Pair(write(dot), first.exponents)
             case block.OuterOp() if isinstance(first, Pair):
                 other = self.made_plain(values[1], write)
                 return Pair(write(block.OuterOp(first.significand, other)), first.exponents)

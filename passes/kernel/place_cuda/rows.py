@@ -75,12 +75,15 @@ def _operand_type(op: kernel.ContractOp) -> Attribute | None:
 
 
 def contiguous_axis(cursor: SSAValue) -> int | None:
-    """The axis of a block of an array (0 or 1) along which elements are contiguous, if there is one."""
+    """The axis of a block of an array (0 or 1) along which elements are contiguous, if there is one.
+
+    An array whose last axis has extent 1 has none: its rows may lie apart.
+    """
     owner = cursor.owner
     assert isinstance(owner, kernel.CursorOp)
-    last = owner.axis_dims[-1][-1]
     dims = kernel.dims_of(cursor)
-    return dims.index(last) if last in dims else None
+    last = owner.axis_dims[-1][-1:]
+    return dims.index(last[0]) if last and last[0] in dims else None
 
 
 def _fits(op: Operation, plan: RowPlan) -> bool:
@@ -111,6 +114,8 @@ def _fits_contraction(op: kernel.ContractOp, plan: RowPlan) -> bool:
     left, right = op.lhs, op.rhs
     if op.accumulator not in plan.held or (op.scale is not None and op.scale not in plan.held):
         return False
+    if op.kept is not None and not _fits_masked(op, plan):
+        return False
     if right in plan.held or _packed(right):
         return False
     if isinstance(left.type, kernel.CursorType):
@@ -121,7 +126,30 @@ def _fits_contraction(op: kernel.ContractOp, plan: RowPlan) -> bool:
     if isinstance(right.type, kernel.CursorType):
         return contiguous_axis(right) is not None and right.type.element_type == plan.multiply
     assert isinstance(right.type, kernel.TileType)
-    return right.type.element_type == plan.multiply
+    return right.type.element_type == plan.multiply and _is_staged(right)
+
+
+def _is_staged(right: SSAValue) -> bool:
+    """True if a right operand gets a swizzled tile: it is loaded, or moved there from registers. One that
+    sweeps compute from vectors alone, such as the only key of a sequence, has no such tile.
+    """
+    assert isinstance(right.owner, kernel.TileOp)
+    loaded = any(isinstance(op, kernel.LoadOp) for op in kernel.writers(right))
+    return loaded or right.owner.swizzled is not None
+
+
+def _fits_masked(op: kernel.ContractOp, plan: RowPlan) -> bool:
+    """True if a careful run can compute a contraction with a mask over its left operand, in registers. It
+    writes to the tile of the right operand, which must be made in each iteration anew, for nothing else.
+    """
+    assert op.kept is not None
+    if op.lhs not in plan.held or op.kept not in plan.held or not op.masks_left:
+        return False
+    users = {use.operation for use in op.rhs.uses}
+    makers = [op.rhs.owner] if isinstance(op.rhs.type, kernel.CursorType) else kernel.writers(op.rhs)
+    return users <= {op, *makers} and all(
+        isinstance(maker, Operation) and maker.parent is op.parent for maker in makers
+    )
 
 
 def _packed(value: SSAValue) -> bool:

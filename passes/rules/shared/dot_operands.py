@@ -38,9 +38,10 @@ class DotOperand:
         """Contract another item in place of the operand, in its element type; with `other` if it is given."""
         own = cast(place, own, block.element_type_of(self.value.type))
         operands = self.in_order(own, self.other if other is None else other)
-        return place(block.DotOp(*operands, self.dot.accumulator), self.dot.result.name_hint)
+        dot = block.DotOp(*operands, self.dot.accumulator, self.dot.kept)
+        return place(dot, self.dot.result.name_hint)
 
 
-def operands_of(dot: block.DotOp) -> tuple[DotOperand, DotOperand]:
-    """Return the left and the right operand of a contraction."""
-    return DotOperand(dot, True), DotOperand(dot, False)
+def operands_of(dot: block.DotOp) -> tuple[DotOperand, ...]:
+    """Return the left and the right operand of a contraction; none of one with a mask, which takes no sums out."""
+    return () if dot.kept is not None else (DotOperand(dot, True), DotOperand(dot, False))

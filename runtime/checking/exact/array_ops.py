@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
 
 from ....dialects import array
 from ....dialects.scalar import is_float
@@ -39,6 +40,13 @@ def _evaluate(field: Field, op: Operation, operands: Sequence[Value]) -> list[Va
     match op:
         case array.MatmulOp():
             return [_matmul(field, op, *operands)]
+        case array.MaskedMatmulOp():
+            a, b, *inputs = operands
+            (kept,) = evaluate_region(field, op.body, inputs)
+            assert isinstance(a, Residues)
+            assert isinstance(b, Residues)
+            assert isinstance(kept, Whole)
+            return [field.matmul(field.where(kept, a, field.number(0)), b)]
         case array.ElementwiseOp():
             shape = _broadcast_extents(operands, [value.type for value in op.operands], op.shape)
             yielded = evaluate_region(field, op.body, operands)
@@ -69,6 +77,12 @@ def _evaluate(field: Field, op: Operation, operands: Sequence[Value]) -> list[Va
         case array.ExtentOp():
             extent = Whole(np.asarray(operands[0].shape[op.axis.value.data], np.int64))
             return [_as_type(field, extent, array.element_type_of(op.result))]
+        case array.GatherOp() | array.GatherElementsOp():
+            return [_gather(op, *operands)]
+        case array.CumsumOp():
+            return [_cumsum(field, op, operands[0])]
+        case array.PadOp():
+            return [_pad(field, op, operands[0])]
         case array.CustomOp():
             return custom(field, op, op.callback_name, operands, [_shape(op, v.type) for v in op.results])
         case _:
@@ -171,6 +185,51 @@ def _constant(field: Field, op: array.ConstantOp) -> Value:
 
     marked = any(value.marked for value in numbers)
     return Residues(tuple(spread(index) for index in range(len(field.moduli))), marked=marked)
+
+
+def _gather(op: array.GatherOp | array.GatherElementsOp, values: Value, indices: Value) -> Value:
+    """Elements by index; indices of random inputs wrap around, so that each of them is one of the axis."""
+    if not isinstance(indices, Whole) or unknown_of(indices) is not None:
+        raise InterpreterError(f"'{op.name}' with indices that are not known has no exact meaning", op)
+    axis = op.axis.value.data
+    places = indices.values % values.shape[axis]
+    if isinstance(op, array.GatherOp):
+        return values.view(lambda part: np.take(part, places, axis=axis))
+    return values.view(lambda part: np.take_along_axis(part, places, axis=axis))
+
+
+def _cumsum(field: Field, op: array.CumsumOp, operand: Value) -> Value:
+    axis = op.axis.value.data
+    if isinstance(operand, Whole):
+        return of_integers(op, partial(np.cumsum, axis=axis, dtype=numpy_dtype(op.accumulator)), operand)
+
+    def up_to(place: int) -> Value:
+        window = (*(slice(None),) * axis, slice(0, place + 1))
+        return field.total(operand.view(lambda part: part[window]), (axis,), True)
+
+    sums = [up_to(place) for place in range(operand.shape[axis])]
+    return joined(sums, lambda parts: np.concatenate(parts, axis))
+
+
+def _pad(field: Field, op: array.PadOp, operand: Value) -> Value:
+    widths = list(zip(op.low.get_values(), op.high.get_values(), strict=True))
+    type = array.element_type_of(op.result)
+    if isa(type, AnyFloat):
+        fill = number(field, FloatAttr(float(op.number), type))
+    else:
+        fill = Whole(np.asarray(op.number).astype(numpy_dtype(type)))
+    result = operand
+    for axis, ends in enumerate(widths):
+        before, after = (
+            fill.view(
+                lambda part, n=n, axis=axis, shape=result.shape: np.broadcast_to(
+                    part, (*shape[:axis], n, *shape[axis + 1 :])
+                )
+            )
+            for n in ends
+        )
+        result = joined([before, result, after], lambda parts, axis=axis: np.concatenate(parts, axis))
+    return result
 
 
 def _shape(op: Operation, type: Attribute) -> tuple[int, ...]:

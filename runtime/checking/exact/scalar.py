@@ -199,11 +199,16 @@ def _from_integers(field: Field, op: Operation, x: Whole) -> Residues:
     return field.integers(Whole(SCALAR_FUNCTIONS[op.name](op, [x.values], np.dtype(np.float64)), x.unknown))
 
 
+_BEYOND_INTEGERS = 1 << 65
+"""Larger than all integers, to which larger numbers saturate."""
+
+
 def _to_integers(field: Field, op: Operation, x: Residues) -> Whole:
     dtype = numpy_dtype(op.results[0].type)
     if x.constant is not None and not x.marked:
-        return Whole(to_dtype(np.full(x.shape, int(x.constant)), dtype))
-    keys, unknown = field.hashes("fptosi", [x])
+        number = float(max(-_BEYOND_INTEGERS, min(_BEYOND_INTEGERS, x.constant)))
+        return Whole(evaluate_scalar_op(op, [np.full(x.shape, number)], float64=True))
+    keys, unknown = field.hashes(op.name.removeprefix("arith."), [x])
     return Whole(to_dtype((keys >> np.uint64(56)).astype(np.int64), dtype), unknown)
 
 
@@ -213,6 +218,7 @@ OTHERS: Mapping[str, Callable[..., Value]] = {
     "arith.sitofp": _from_integers,
     "arith.uitofp": _from_integers,
     "arith.fptosi": _to_integers,
+    "arith.fptoui": _to_integers,
 }
 """Operations on numbers and integers together."""
 

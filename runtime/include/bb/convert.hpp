@@ -10,8 +10,8 @@
 // cast<T, S>(x) and cast<S, T>(x)   one element, either way
 // Storage types S: float, double, bf16, f16, int8/16/32/64, uint8/16/32/64, bool (0 or 1; T to bool is x !=
 // 0).
-// double to float rounds to nearest even; T to integers truncates towards zero, and is undefined where the
-// value does not fit.
+// double to float, bf16 and f16 rounds once, to nearest even; T to integers truncates towards zero, and is undefined where
+// the value does not fit: integers.hpp has conversions that saturate.
 #pragma once
 #include "vec.hpp"
 
@@ -102,6 +102,47 @@ BB_INLINE void store_bits(void* p, vf v) { *(bits_unaligned*)p = v; }
 
 template <class S>
 inline constexpr bool is_half = std::is_same_v<S, bf16> || std::is_same_v<S, f16>;
+
+// W<T> elements of S in memory. gcc 12 makes wrong code of some loops that convert the elements of a vector one by one.
+template <class T, class S>
+struct in_memory {
+  typedef S value __attribute__((vector_size(W<T> * sizeof(S)), aligned(sizeof(S)), may_alias));
+};
+template <class T, class S>
+inline constexpr bool converts = std::is_arithmetic_v<S> && (sizeof(S) == 4 || sizeof(S) == 8);
+typedef float floats_of_doubles __attribute__((vector_size(BB_VECTOR_BYTES / 2)));
+typedef std::int32_t words_of_doubles __attribute__((vector_size(BB_VECTOR_BYTES / 2)));
+BB_INLINE vd widen_floats(floats_of_doubles f) { return __builtin_convertvector(f, vd); }
+BB_INLINE floats_of_doubles narrow_doubles(vd v) { return __builtin_convertvector(v, floats_of_doubles); }
+// Doubles as floats whose last bit is set where they are not exact: rounding them again, to fewer bits, rounds once.
+BB_INLINE floats_of_doubles narrow_to_odd(vd v) {
+  const floats_of_doubles f = narrow_doubles(v);
+  const vd back = widen_floats(f), zero{};
+  const auto too_large = ((back > v) & (back > zero)) | ((back < v) & (back < zero));
+  const auto inexact = (back != v) & (v == v);
+  const auto bits = (words_of_doubles)f + __builtin_convertvector(too_large, words_of_doubles);
+  const auto odd = (bits | 1) & __builtin_convertvector(inexact, words_of_doubles);
+  return (floats_of_doubles)(odd | ((words_of_doubles)f & ~__builtin_convertvector(inexact, words_of_doubles)));
+}
+// Doubles rounded once to 16 bits, which lie in the first lanes.
+template <class S>
+BB_INLINE halves narrow_to_half(vd v) {
+  const floats_of_doubles f = narrow_to_odd(v);
+  const vf both = [&]<int... I>(std::integer_sequence<int, I...>) BB_BODY {
+    return __builtin_shufflevector(f, f, I...);
+  }(std::make_integer_sequence<int, W<float>>{});
+  if constexpr (std::is_same_v<S, bf16>) return narrow_bf16(both);
+  else return narrow_f16(both);
+}
+template <class S>
+BB_INLINE vd widen_half(halves h) {
+  vf f;
+  if constexpr (std::is_same_v<S, bf16>) f = widen_bf16(h);
+  else f = widen_f16(h);
+  return [&]<int... I>(std::integer_sequence<int, I...>) BB_BODY {
+    return widen_floats(__builtin_shufflevector(f, f, I...));
+  }(std::make_integer_sequence<int, W<double>>{});
+}
 }  // namespace detail
 
 BB_INLINE float to_float(bf16 x) { return detail::pun<float>((std::uint32_t)x.bits << 16); }
@@ -126,10 +167,21 @@ BB_INLINE S from_float(float f) {
   }
 }
 
+namespace detail {
+// A double as a float whose last bit is set where it is not exact, so that rounding it again to fewer bits rounds once.
+BB_INLINE float odd_float(double x) {
+  const float f = (float)x;
+  if ((double)f == x || x != x) return f;
+  const auto bits = pun<std::uint32_t>(f) - (std::fabs((double)f) > std::fabs(x));
+  return pun<float>(bits | 1u);
+}
+}  // namespace detail
+
 template <class To, class From>
 BB_INLINE To cast(From x) {
   if constexpr (std::is_same_v<To, From>) return x;
   else if constexpr (detail::is_half<From>) return (To)to_float(x);
+  else if constexpr (detail::is_half<To> && std::is_same_v<From, double>) return from_float<To>(detail::odd_float(x));
   else if constexpr (detail::is_half<To>) return from_float<To>((float)x);
   else if constexpr (std::is_same_v<To, bool>) return x != 0;
   else return (To)x;
@@ -143,6 +195,8 @@ BB_INLINE vec<T> load_as(const S* p) {
     detail::halves h = *(const detail::halves_unaligned*)p;
     if constexpr (std::is_same_v<S, bf16>) return detail::widen_bf16(h);
     else return detail::widen_f16(h);
+  } else if constexpr (detail::converts<T, S>) {
+    return __builtin_convertvector(*(const typename detail::in_memory<T, S>::value*)p, vec<T>);
   } else {
     vec<T> v;
     for (int i = 0; i < W<T>; i++) v[i] = cast<T>(p[i]);
@@ -171,6 +225,9 @@ BB_INLINE void store_as(S* p, vec<T> v) {
   } else if constexpr (std::is_same_v<T, float> && detail::is_half<S>) {
     if constexpr (std::is_same_v<S, bf16>) *(detail::halves_unaligned*)p = detail::narrow_bf16(v);
     else *(detail::halves_unaligned*)p = detail::narrow_f16(v);
+  } else if constexpr (detail::converts<T, S>) {
+    using M = typename detail::in_memory<T, S>::value;
+    *(M*)p = __builtin_convertvector(v, M);
   } else {
     for (int i = 0; i < W<T>; i++) p[i] = cast<S>((T)v[i]);
   }

@@ -16,6 +16,7 @@
 #pragma once
 #include <algorithm>
 #include "contract.hpp"
+#include "integers.hpp"
 #include "plane.hpp"
 #include "rows.hpp"
 #include "split.hpp"
@@ -72,8 +73,8 @@ BB_INLINE vf rounded(vf v) {
 }
 template <class S>
 BB_INLINE vd rounded(vd v) {
-  for (int i = 0; i < W<double>; i++) v[i] = cast<double>(cast<S>(v[i]));
-  return v;
+  if constexpr (std::is_same_v<S, float>) return detail::widen_floats(detail::narrow_doubles(v));
+  else return detail::widen_half<S>(detail::narrow_to_half<S>(v));
 }
 
 // Few enough rows that B is better streamed once than cut into register tiles.

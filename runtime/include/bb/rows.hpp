@@ -60,7 +60,7 @@ template <class T, class S>
 inline constexpr idx vector_bytes = W<T> * sizeof(S);
 template <class T, class S>
 inline constexpr bool streams =
-    std::is_same_v<T, S> || (std::is_same_v<T, float> && is_half<S> && BB_VECTOR_BYTES >= 32);
+    (std::is_same_v<T, S> && std::is_floating_point_v<T>) || (std::is_same_v<T, float> && is_half<S> && BB_VECTOR_BYTES >= 32);
 
 BB_INLINE void stream_halves(void* p, halves h) {
 #if BB_VECTOR_BYTES == 64

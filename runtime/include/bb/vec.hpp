@@ -2,6 +2,7 @@
 //
 // vec<T>          T float or double: W<T> lanes; 64 bytes with AVX-512, 32 with AVX, else 16 (SSE2, NEON). Vector
 //                 extensions: + - * / and comparisons go lane by lane, also with a scalar on one side (v * 2.f).
+//                 T int32_t or int64_t: the same as index<float> and index<double>. integers.hpp computes with them.
 // index<T>        W<T> integers as wide as T (int32 for float, int64 for double); comparisons give it: 0 or -1.
 // idx             signed 64-bit extent, stride or position. All strides count elements.
 //
@@ -76,11 +77,25 @@ struct vectors<double> {
   typedef double unaligned __attribute__((vector_size(BB_VECTOR_BYTES), aligned(8), may_alias));
   typedef std::int64_t integer __attribute__((vector_size(BB_VECTOR_BYTES)));
 };
+template <>
+struct vectors<std::int32_t> {
+  typedef std::int32_t value __attribute__((vector_size(BB_VECTOR_BYTES)));
+  typedef std::int32_t unaligned __attribute__((vector_size(BB_VECTOR_BYTES), aligned(4), may_alias));
+  typedef value integer;
+};
+template <>
+struct vectors<std::int64_t> {
+  typedef std::int64_t value __attribute__((vector_size(BB_VECTOR_BYTES)));
+  typedef std::int64_t unaligned __attribute__((vector_size(BB_VECTOR_BYTES), aligned(8), may_alias));
+  typedef value integer;
+};
 // The element type of a vector of floating-point numbers.
 template <class V>
 using element = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
 template <class V>
 concept floating = requires(V& v) { v[0]; } && std::is_floating_point_v<element<V>>;
+template <class V>
+concept integral = requires(V& v) { v[0]; } && std::is_integral_v<element<V>>;
 }  // namespace detail
 
 template <class T>
@@ -179,11 +194,11 @@ BB_INLINE float min_nan(float a, float b) { return a != a ? a : min(a, b); }
 BB_INLINE double max_nan(double a, double b) { return a != a ? a : max(a, b); }
 BB_INLINE double min_nan(double a, double b) { return a != a ? a : min(a, b); }
 
-template <detail::floating V>
+template <class V>
 BB_INLINE V keep(V v, Whole, detail::element<V>) {
   return v;
 }
-template <detail::floating V>
+template <class V>
 BB_INLINE V keep(V v, idx n, detail::element<V> x) {
   using T = detail::element<V>;
   return first<T>(n) ? v : splat<T>(x);
@@ -205,6 +220,18 @@ BB_INLINE vec<T> load(const T* p, Whole, T = 0) {
 template <class T>
 BB_INLINE void store(T* p, vec<T> v, Whole) {
   store(p, v);
+}
+template <class T>
+BB_INLINE vec<T> load(const T* p, idx n, T other = 0) {
+  vec<T> v = splat<T>(other);
+  if (n >= W<T>) return load(p);
+  for (idx i = 0; i < n; i++) v[i] = p[i];
+  return v;
+}
+template <class T>
+BB_INLINE void store(T* p, vec<T> v, idx n) {
+  if (n >= W<T>) return store(p, v);
+  for (idx i = 0; i < n; i++) p[i] = v[i];
 }
 #if defined(BB_AVX512)
 BB_INLINE std::uint32_t mask_of(idx n, int w) { return n >= w ? (1u << w) - 1 : n <= 0 ? 0 : (1u << n) - 1; }
@@ -232,18 +259,6 @@ BB_INLINE void store(double* p, vd v, idx n) { _mm256_maskstore_pd(p, (__m256i)f
 BB_INLINE void stream(float* p, vf v) { _mm256_stream_ps(p, v); }
 BB_INLINE void stream(double* p, vd v) { _mm256_stream_pd(p, v); }
 #else
-template <class T>
-BB_INLINE vec<T> load(const T* p, idx n, T other = 0) {
-  vec<T> v = splat<T>(other);
-  if (n >= W<T>) return load(p);
-  for (idx i = 0; i < n; i++) v[i] = p[i];
-  return v;
-}
-template <class T>
-BB_INLINE void store(T* p, vec<T> v, idx n) {
-  if (n >= W<T>) return store(p, v);
-  for (idx i = 0; i < n; i++) p[i] = v[i];
-}
 #if defined(__SSE2__)
 BB_INLINE void stream(float* p, vf v) { _mm_stream_ps(p, v); }
 BB_INLINE void stream(double* p, vd v) { _mm_stream_pd(p, v); }

@@ -46,6 +46,42 @@ func.func @sums_not_of_blocks(%a: !X, %b: !X) -> !X attributes {block.dims = #di
   func.return %r : !X
 }
 
+// Arithmetic on elements of arrays stays as it is written.
+// CHECK-LABEL: func.func @sums_not_of_arrays(
+func.func @sums_not_of_arrays(%c: tensor<5xf32>) -> tensor<5xf32> attributes {block.dims = #dims} {
+  // CHECK-NEXT: %C = block.partition %c [M]
+  // CHECK-NEXT: %R = block.map @M (%C_m = %C) -> (stack)
+  // CHECK-NEXT: %c_1 = block.load %C_m
+  // CHECK-NEXT: %twice = block.add %c_1, %c_1
+  // CHECK-NEXT: %r = block.sub %twice, %c_1
+  // CHECK-NEXT: %q = block.mul %r, %r
+  // CHECK-NEXT: %s = block.elementwise (%p = %q, %o = %r)
+  // CHECK-NEXT: %z = arith.divf %p, %o
+  // CHECK-NEXT: block.yield %z
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %s_1 = block.store %s
+  // CHECK-NEXT: block.yield %s_1
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %r_1 = block.assemble %R [M]
+  // CHECK-NEXT: func.return %r_1
+  // CHECK-NEXT: }
+  %C = block.partition %c [M] : tensor<5xf32> -> !block.list<M, vector<M x f32>>
+  %R = block.map @M (%C_m = %C) -> (stack) : !block.list<M, vector<M x f32>> {
+    %c_1 = block.load %C_m : !block.vector<M x f32, global>
+    %twice = block.add %c_1, %c_1 : !C
+    %r = block.sub %twice, %c_1 : !C
+    %q = block.mul %r, %r : !C
+    %s = block.elementwise (%p = %q, %o = %r) : !C, !C -> !C {
+      %z = arith.divf %p, %o : f32
+      block.yield %z : f32
+    }
+    %s_1 = block.store %s : !C
+    block.yield %s_1 : !block.vector<M x f32, global>
+  }
+  %r_2 = block.assemble %R [M] : !block.list<M, vector<M x f32>> -> tensor<5xf32>
+  func.return %r_2 : tensor<5xf32>
+}
+
 // CHECK-LABEL: func.func @sums_not_of_integers(
 func.func @sums_not_of_integers(%c: !block.vector<M x i32>, %d: !block.vector<M x i32>) -> !block.vector<M x i32> attributes {block.dims = #dims} {
   // CHECK-NEXT: %r = block.add %c, %d
@@ -202,25 +238,64 @@ func.func @element_wise_not_these(%a: !X, %c: !C) -> (!C, !X, !X, !C, !C) attrib
   func.return %r, %s, %t, %u, %v : !C, !X, !X, !C, !C
 }
 
-// linear 2 * (linear c + d) + -2 * d
-//   -> linear 2 * c
+// A factor of zero, which makes NaN of infinities; a multiple of an inverse of a block, and a divisor with a denormal
+// reciprocal, which could overflow or lose digits.
+// CHECK-LABEL: func.func @element_wise_not_these_numbers(
+func.func @element_wise_not_these_numbers(%a: !X) -> (!X, !X, !X) attributes {block.dims = #dims} {
+  // CHECK-NEXT: %r = block.elementwise (%p = %a)
+  // CHECK-NEXT: %zero = arith.constant 0.000000e+00 : f32
+  // CHECK-NEXT: %z = arith.mulf %p, %zero
+  // CHECK-NEXT: block.yield %z
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %s = block.elementwise (%p_1 = %a)
+  // CHECK-NEXT: %k = arith.constant 3.000000e+00 : f32
+  // CHECK-NEXT: %z_1 = arith.divf %k, %p_1
+  // CHECK-NEXT: block.yield %z_1
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %t = block.elementwise (%p_2 = %a)
+  // CHECK-NEXT: %k_1 = arith.constant 3.000000e+38 : f32
+  // CHECK-NEXT: %z_2 = arith.divf %p_2, %k_1
+  // CHECK-NEXT: block.yield %z_2
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %r, %s, %t
+  // CHECK-NEXT: }
+  %r = block.elementwise (%p = %a) : !X -> !X {
+    %zero = arith.constant 0.0 : f32
+    %z = arith.mulf %p, %zero : f32
+    block.yield %z : f32
+  }
+  %s = block.elementwise (%p = %a) : !X -> !X {
+    %k = arith.constant 3.0 : f32
+    %z = arith.divf %k, %p : f32
+    block.yield %z : f32
+  }
+  %t = block.elementwise (%p = %a) : !X -> !X {
+    %k = arith.constant 3.0e38 : f32
+    %z = arith.divf %p, %k : f32
+    block.yield %z : f32
+  }
+  func.return %r, %s, %t : !X, !X, !X
+}
+
+// linear 2 * (linear c + d) + 3 * d
+//   -> linear 2 * c + 5 * d
 // CHECK-LABEL: func.func @flatten(
 func.func @flatten(%c: !C, %d: !C) -> !C attributes {block.dims = #dims} {
-  // CHECK-NEXT: %r = block.linear 2 * %c
+  // CHECK-NEXT: %r = block.linear 2 * %c + 5 * %d
   // CHECK-NEXT: func.return %r
   // CHECK-NEXT: }
   %i = block.linear 1 * %c + 1 * %d : !C
-  %r = block.linear 2 * %i + -2 * %d : !C
+  %r = block.linear 2 * %i + 3 * %d : !C
   func.return %r : !C
 }
 
 // CHECK-LABEL: func.func @flatten_products(
 func.func @flatten_products(%c: !C, %d: !C) -> !C attributes {block.dims = #dims} {
-  // CHECK-NEXT: %r = block.monomial %c ** 2 * %d ** -1
+  // CHECK-NEXT: %r = block.monomial %c ** -1 * %d ** -5
   // CHECK-NEXT: func.return %r
   // CHECK-NEXT: }
   %i = block.monomial %c * %d ** 2 : !C
-  %r = block.monomial %i ** -1 * %d * %c ** 3 : !C
+  %r = block.monomial %i ** -1 * %d ** -3 : !C
   func.return %r : !C
 }
 
@@ -235,23 +310,60 @@ func.func @flatten_quantities(%c: !C) -> !C attributes {block.dims = #dims} {
   func.return %r : !C
 }
 
-// What cancels leaves the number that it is.
-// CHECK-LABEL: func.func @flatten_to_a_number(
-func.func @flatten_to_a_number(%c: !C) -> (!C, !C) attributes {block.dims = {M = #block.dim<5, whole>}} {
-  // CHECK-NEXT: %r = block.elementwise () -> !block.vector<M x f32>
-  // CHECK-NEXT: %0 = arith.constant 0.000000e+00 : f32
-  // CHECK-NEXT: block.yield %0
+// The sum of exponentials is NaN where x is NaN, and so wherever the maximum is.
+// CHECK-LABEL: func.func @flatten_with_a_witness(
+func.func @flatten_with_a_witness(%x: !X) -> (!C, !C) attributes {block.dims = {M = #block.dim<5>, K = #block.dim<7, whole>}} {
+  // CHECK-NEXT: %e = block.elementwise (%p = %x)
+  // CHECK-NEXT: %z = math.exp %p
+  // CHECK-NEXT: block.yield %z
   // CHECK-NEXT: }
-  // CHECK-NEXT: %s = block.elementwise () -> !block.vector<M x f32>
-  // CHECK-NEXT: %1 = arith.constant 1.000000e+00 : f32
-  // CHECK-NEXT: block.yield %1
+  // CHECK-NEXT: %s = block.row_sum %e acc f32
+  // CHECK-NEXT: %l = block.elementwise (%p_1 = %s)
+  // CHECK-NEXT: %z_1 = math.log %p_1
+  // CHECK-NEXT: block.yield %z_1
   // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %l, %s
+  // CHECK-NEXT: }
+  %m = block.row_max %x : !X
+  %e = block.elementwise (%p = %x) : !X -> !X {
+    %z = math.exp %p : f32
+    block.yield %z : f32
+  }
+  %s = block.row_sum %e acc f32 : !X
+  %l = block.elementwise (%p = %s) : !C -> !C {
+    %z = math.log %p : f32
+    block.yield %z : f32
+  }
+  %i = block.linear -1 * %m + 1 * %l : !C
+  %r = block.linear 1 * %m + 1 * %i : !C
+  %j = block.monomial %m * %s : !C
+  %t = block.monomial %j * %m ** -1 : !C
+  func.return %r, %t : !C, !C
+}
+
+// CHECK-LABEL: func.func @flatten_without_witness(
+func.func @flatten_without_witness(%c: !C) -> (!C, !C) attributes {block.dims = {M = #block.dim<5, whole>}} {
+  // CHECK-NEXT: %r = block.linear 1 * %c + -1 * %c
+  // CHECK-NEXT: %i = block.monomial %c ** 2
+  // CHECK-NEXT: %s = block.monomial %i * %c ** -2
   // CHECK-NEXT: func.return %r, %s
   // CHECK-NEXT: }
   %r = block.linear 1 * %c + -1 * %c : !C
   %i = block.monomial %c ** 2 : !C
   %s = block.monomial %i * %c ** -2 : !C
   func.return %r, %s : !C, !C
+}
+
+// d does not depend on c.
+// CHECK-LABEL: func.func @flatten_without_witness_of_other_items(
+func.func @flatten_without_witness_of_other_items(%c: !C, %d: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %i = block.linear 1 * %c + 1 * %d
+  // CHECK-NEXT: %r = block.linear 1 * %i + -1 * %c
+  // CHECK-NEXT: func.return %r
+  // CHECK-NEXT: }
+  %i = block.linear 1 * %c + 1 * %d : !C
+  %r = block.linear 1 * %i + -1 * %c : !C
+  func.return %r : !C
 }
 
 // linear 1 * c
@@ -285,28 +397,65 @@ func.func @units_not_these(%c: !C) -> (!C, !C, !C) attributes {block.dims = #dim
   func.return %r, %s, %t : !C, !C, !C
 }
 
-// monomial (linear k * x) * y
-//   -> linear k * (monomial x * y)
+// linear s + monomial (linear k * x) * x
+//   -> linear s + linear k * (monomial x ** 2)
 // CHECK-LABEL: func.func @constant_factors(
-func.func @constant_factors(%x: !C, %y: !C) -> !C attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.monomial %x * %y
-  // CHECK-NEXT: %r = block.linear 1/8 * %0
+func.func @constant_factors(%x: !C, %s: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %0 = block.monomial %x ** 2
+  // CHECK-NEXT: %r = block.linear 1 * %s + 1/8 * %0
   // CHECK-NEXT: func.return %r
   // CHECK-NEXT: }
   %i = block.linear 1/8 * %x : !C
-  %r = block.monomial %i * %y : !C
+  %p = block.monomial %i * %x : !C
+  %r = block.linear 1 * %s + 1 * %p : !C
+  func.return %r : !C
+}
+
+// CHECK-LABEL: func.func @constant_factors_of_a_sign(
+func.func @constant_factors_of_a_sign(%x: !C, %y: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %0 = block.monomial %x * %y ** -1
+  // CHECK-NEXT: %r = block.linear -1 * %0
+  // CHECK-NEXT: func.return %r
+  // CHECK-NEXT: }
+  %i = block.linear -1 * %x : !C
+  %r = block.monomial %i * %y ** -1 : !C
+  func.return %r : !C
+}
+
+// Declined where not: the constant is 1 or -1, or the product is a square of one statistic and a term of a sum.
+// CHECK-LABEL: func.func @constant_factors_without_square(
+func.func @constant_factors_without_square(%x: !C, %y: !C, %s: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %i = block.linear 1/8 * %x
+  // CHECK-NEXT: %p = block.monomial %i * %y
+  // CHECK-NEXT: %r = block.linear 1 * %s + 1 * %p
+  // CHECK-NEXT: func.return %r
+  // CHECK-NEXT: }
+  %i = block.linear 1/8 * %x : !C
+  %p = block.monomial %i * %y : !C
+  %r = block.linear 1 * %s + 1 * %p : !C
+  func.return %r : !C
+}
+
+// CHECK-LABEL: func.func @constant_factors_without_square_in_a_sum(
+func.func @constant_factors_without_square_in_a_sum(%x: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %i = block.linear 1/8 * %x
+  // CHECK-NEXT: %r = block.monomial %i ** 2
+  // CHECK-NEXT: func.return %r
+  // CHECK-NEXT: }
+  %i = block.linear 1/8 * %x : !C
+  %r = block.monomial %i ** 2 : !C
   func.return %r : !C
 }
 
 // CHECK-LABEL: func.func @constant_factors_with_powers(
-func.func @constant_factors_with_powers(%x: !C, %y: !C) -> !C attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.monomial %x ** -2 * %y ** 2
-  // CHECK-NEXT: %r = block.linear 1/36 blocks(K) blocks(K) * %0
+func.func @constant_factors_with_powers(%x: !C, %s: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %0 = block.monomial %x ** 2
+  // CHECK-NEXT: %r = block.linear 1 * %s + 1/25 blocks(K) blocks(K) * %0
   // CHECK-NEXT: func.return %r
   // CHECK-NEXT: }
-  %i = block.linear 2 * %x : !C
-  %j = block.linear 1/3 blocks(K) * %y : !C
-  %r = block.monomial %i ** -2 * %j ** 2 : !C
+  %j = block.linear 1/5 blocks(K) * %x : !C
+  %p = block.monomial %j ** 2 : !C
+  %r = block.linear 1 * %s + 1 * %p : !C
   func.return %r : !C
 }
 

@@ -18,10 +18,10 @@ def with_cupy(monkeypatch: pytest.MonkeyPatch, cupy: object) -> None:
     """Let the runtime import this for CuPy; or raise it, if it is an error."""
     original = importlib.import_module
 
-    def load(name: str) -> Any:
+    def load(name: str, package: str | None = None) -> Any:
         if name == "cupy" and isinstance(cupy, Exception):
             raise cupy
-        return cupy if name == "cupy" else original(name)
+        return cupy if name == "cupy" else original(name, package)
 
     monkeypatch.setattr("bb.runtime.cuda.device.importlib.import_module", load)
 
@@ -202,12 +202,22 @@ class FakeCupy:
             Device=lambda: device,
             Event=lambda **options: Event(self, **options),
             get_elapsed_time=lambda start, end: self.pace,
-            Stream=SimpleNamespace(from_external=lambda other: Stream(self, other.__cuda_stream__()[1])),
+            Stream=SimpleNamespace(from_external=self._from_external),
             compiler=SimpleNamespace(CompileException=CompileException),
             get_current_stream=lambda: self.streams[-1],
             UnownedMemory=lambda low, size, owner, device: (low, size, owner, device),
             MemoryPointer=lambda memory, offset: (memory, offset),
         )
+
+    def _from_external(self, other: Any) -> Stream:
+        if not hasattr(other, "__cuda_stream__"):
+            raise TypeError("the object does not implement the CUDA stream protocol")
+        return Stream(self, other.__cuda_stream__()[1])
+
+    def like_version_13(self) -> None:
+        """Know streams by their addresses alone."""
+        self.cuda.Stream = SimpleNamespace()
+        self.cuda.ExternalStream = lambda address: Stream(self, address)
 
     def _array_class(self) -> type[DeviceArray]:
         cupy = self

@@ -190,7 +190,7 @@ def test_bad_input_files(name: str, message: str, scale: Path, tmp_path: Path, b
     ("arguments", "message"),
     [
         ([], "'scale' needs arrays for x, s"),
-        (["--random", "x"], "argument --random: takes an integer from 0, not 'x'"),
+        (["--random", "x"], "argument --random: takes an integer from 0, 'hard' or 'hard:SEED', not 'x'"),
         (["--random", "0"], "axis 0 of argument %x of 'scale' has an unknown extent; give it as x.0"),
         (["--random", "0", "--extent", "x.0=99999999999999"], "is too large for the memory"),
         (["--random", "0", "--extent", "x.0=9" + "9" * 30], "is too large for the memory"),

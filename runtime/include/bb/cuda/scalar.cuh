@@ -1,6 +1,7 @@
 // Scalars of generated kernels: storage types and the types that are computed in, and functions that act as the
 // program's operations do (NaN goes through minima and maxima). For the general form of kernels; needs no more than C++17.
 #pragma once
+#include "integers.cuh"
 #include "types.cuh"
 
 namespace bb::scalar {
@@ -14,7 +15,7 @@ BB_DEVICE bool value(bool x) { return x; }
 BB_DEVICE int value(int x) { return x; }
 BB_DEVICE long long value(long long x) { return x; }
 
-// A number as an element of type T, rounded to the nearest, ties to even.
+// A number as an element of type T, rounded once, to the nearest, ties to even.
 template <class T>
 struct element {
   template <class S>
@@ -23,12 +24,12 @@ struct element {
 template <>
 struct element<f16> {
   template <class S>
-  static BB_DEVICE f16 of(S x) { return __float2half_rn(static_cast<float>(x)); }
+  static BB_DEVICE f16 of(S x) { return __float2half_rn(odd_float(x)); }
 };
 template <>
 struct element<bf16> {
   template <class S>
-  static BB_DEVICE bf16 of(S x) { return __float2bfloat16_rn(static_cast<float>(x)); }
+  static BB_DEVICE bf16 of(S x) { return __float2bfloat16_rn(odd_float(x)); }
 };
 template <>
 struct element<bool> {
@@ -49,10 +50,6 @@ template <class T>
 BB_DEVICE T max_number(T a, T b) { return b != b || a > b ? a : b; }
 template <class T>
 BB_DEVICE T min_number(T a, T b) { return b != b || a < b ? a : b; }
-template <class T>
-BB_DEVICE T larger(T a, T b) { return a > b ? a : b; }
-template <class T>
-BB_DEVICE T smaller(T a, T b) { return a < b ? a : b; }
 
 #define BB_FUNCTION(NAME, SINGLE, DOUBLE)               \
   BB_DEVICE float NAME(float x) { return SINGLE(x); }   \
@@ -84,6 +81,8 @@ BB_DEVICE long long ceil_div(long long a, long long b) { return (a + b - 1) / b;
 struct sum_of {
   template <class T>
   BB_DEVICE T operator()(T a, T b) const { return a + b; }
+  BB_DEVICE int operator()(int a, int b) const { return added<int>(a, b); }
+  BB_DEVICE long long operator()(long long a, long long b) const { return added<long long>(a, b); }
 };
 struct max_of {
   template <class T>

@@ -17,12 +17,10 @@ func.func @rows(%x: tensor<200x64xf32>, %s: tensor<200x1xf32>) -> tensor<200x64x
   // CHECK-NEXT:     }
   // CHECK-NEXT:     %minus = block.row_shift %plus, %neg
   // CHECK-NEXT:     %times = block.row_scale %minus, %s_1
-  // CHECK-NEXT:     %inv = block.elementwise (%s_3 = %s_1) : !block.vector<M x f32> -> !block.vector<M x f32> {
-  // CHECK-NEXT:       %1 = arith.constant 1.000000e+00 : f32
-  // CHECK-NEXT:       %2 = arith.divf %1, %s_3 : f32
-  // CHECK-NEXT:       block.yield %2
+  // CHECK-NEXT:     %r = block.elementwise (%times_1 = %times, %s_3 = %s_1)
+  // CHECK-NEXT:       %1 = arith.divf %times_1, %s_3 : f32
+  // CHECK-NEXT:       block.yield %1
   // CHECK-NEXT:     }
-  // CHECK-NEXT:     %r = block.row_scale %times, %inv
   // CHECK-NEXT:     %r_1 = block.store %r : !block.block<M x N x f32>
   // CHECK-NEXT:     block.yield %r_1
   // CHECK-NEXT:   }
@@ -57,12 +55,10 @@ func.func @columns(%x: tensor<200x64xf32>, %s: tensor<64xf32>) -> tensor<200x64x
   // CHECK-NEXT:     }
   // CHECK-NEXT:     %minus = block.col_shift %neg, %s_1
   // CHECK-NEXT:     %times = block.col_scale %minus, %s_1
-  // CHECK-NEXT:     %inv = block.elementwise (%s_2 = %s_1) : !block.vector<N x f32> -> !block.vector<N x f32> {
-  // CHECK-NEXT:       %1 = arith.constant 1.000000e+00 : f32
-  // CHECK-NEXT:       %2 = arith.divf %1, %s_2 : f32
-  // CHECK-NEXT:       block.yield %2
+  // CHECK-NEXT:     %r = block.elementwise (%times_1 = %times, %s_2 = %s_1)
+  // CHECK-NEXT:       %1 = arith.divf %times_1, %s_2 : f32
+  // CHECK-NEXT:       block.yield %1
   // CHECK-NEXT:     }
-  // CHECK-NEXT:     %r = block.col_scale %times, %inv
   // CHECK-NEXT:     %r_1 = block.store %r : !block.block<M x N x f32>
   // CHECK-NEXT:     block.yield %r_1
   // CHECK-NEXT:   }
@@ -80,22 +76,20 @@ func.func @columns(%x: tensor<200x64xf32>, %s: tensor<64xf32>) -> tensor<200x64x
   func.return %r : tensor<200x64xf32>
 }
 
-// A quotient of a statistic by a block is the statistic's scale of inverses.
-// CHECK-LABEL: func.func @inverse_of_block(
+// A quotient by a block stays one: the inverse of an element can overflow where the quotient does not.
+// CHECK-LABEL: func.func @quotient_by_block(
 // CHECK-SAME: block.dims = {M = #block.dim<200>, N = #block.dim<64>}
-func.func @inverse_of_block(%x: tensor<200x64xf32>, %s: tensor<200x1xf32>) -> tensor<200x64xf32> {
+func.func @quotient_by_block(%x: tensor<200x64xf32>, %s: tensor<200x1xf32>) -> tensor<200x64xf32> {
   // CHECK-NEXT: %X = block.partition %x [M, N] : tensor<200x64xf32> -> !block.list<M, N, block<M x N x f32>>
   // CHECK-NEXT: %S = block.partition %s [M, 1] : tensor<200x1xf32> -> !block.list<M, vector<M x f32>>
   // CHECK-NEXT: %R = block.map @M (%X_m = %X, %S_m = %S) -> (stack)
   // CHECK-NEXT:   %R_m = block.map @N (%X_mn = %X_m) -> (stack)
   // CHECK-NEXT:     %x_1 = block.load %X_mn
   // CHECK-NEXT:     %s_1 = block.load %S_m
-  // CHECK-NEXT:     %inv = block.elementwise (%x_2 = %x_1) : !block.block<M x N x f32> -> !block.block<M x N x f32> {
-  // CHECK-NEXT:       %0 = arith.constant 1.000000e+00 : f32
-  // CHECK-NEXT:       %1 = arith.divf %0, %x_2 : f32
-  // CHECK-NEXT:       block.yield %1
+  // CHECK-NEXT:     %r = block.elementwise (%s_2 = %s_1, %x_2 = %x_1)
+  // CHECK-NEXT:       %0 = arith.divf %s_2, %x_2 : f32
+  // CHECK-NEXT:       block.yield %0
   // CHECK-NEXT:     }
-  // CHECK-NEXT:     %r = block.row_scale %inv, %s_1
   // CHECK-NEXT:     %r_1 = block.store %r : !block.block<M x N x f32>
   // CHECK-NEXT:     block.yield %r_1
   // CHECK-NEXT:   }
@@ -105,6 +99,21 @@ func.func @inverse_of_block(%x: tensor<200x64xf32>, %s: tensor<200x1xf32>) -> te
   // CHECK-NEXT: func.return %r_2
   %r = array.elementwise (%p = %x, %q = %s) : tensor<200x64xf32>, tensor<200x1xf32> -> tensor<200x64xf32> {
     %by = arith.divf %q, %p : f32
+    array.yield %by : f32
+  }
+  func.return %r : tensor<200x64xf32>
+}
+
+// A quotient by what waits for a sum is a scale: past a contraction, nothing waits any more.
+// CHECK-LABEL: func.func @quotient_by_sum(
+func.func @quotient_by_sum(%x: tensor<200x64xf32>) -> tensor<200x64xf32> {
+  // CHECK: %inv = block.elementwise (%s
+  // CHECK-NEXT: arith.constant 1.000000e+00 : f32
+  // CHECK-NEXT: arith.divf
+  // CHECK: %r = block.row_scale {{.*}}, %inv
+  %s = array.reduce sum %x axes [1] keepdims : tensor<200x64xf32> -> tensor<200x1xf32>
+  %r = array.elementwise (%p = %x, %q = %s) : tensor<200x64xf32>, tensor<200x1xf32> -> tensor<200x64xf32> {
+    %by = arith.divf %p, %q : f32
     array.yield %by : f32
   }
   func.return %r : tensor<200x64xf32>

@@ -33,3 +33,30 @@ func.func @norms(%q: tensor<60x16xf32>, %x: tensor<10x24xf32>, %w_k: tensor<24x1
 // CHECK: kernel.sweep [N] {{.*}} -> (each [[OWN:%.*]]) :
 // CHECK: kernel.move [[NORMS]], [[OWN]] : !kernel.tile<N x f32, shared>, !kernel.tile<N x f32, register>
 // CHECK: kernel.sweep [M, N] ({{.*}} = [[NORMS]]
+
+// A right operand that a sweep computes from elements of another type has no swizzled tile: such a kernel keeps no
+// tiles in registers.
+func.func @integer_weights(%x: tensor<64x64xf16>, %w: tensor<64x64xi32>) -> tensor<64x64xf16> {
+  %weights = array.elementwise (%a = %w) : tensor<64x64xi32> -> tensor<64x64xf16> {
+    %weight = arith.sitofp %a : i32 to f16
+    array.yield %weight : f16
+  }
+  %out = array.matmul %x, %weights : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  func.return %out : tensor<64x64xf16>
+}
+// CHECK-LABEL: kernel.func @integer_weights
+// CHECK-NOT: register
+// CHECK: kernel.sweep {{.*}} -> (each [[WEIGHTS:%.*]]) : {{.*}} !kernel.tile<K x N x f16, shared, lanes = rows>
+// CHECK: kernel.contract %{{.*}}, %{{.*}}, [[WEIGHTS]]
+
+// The rows of an array whose last axis has extent 1 may lie apart: it is no vector for an asynchronous copy.
+func.func @column(%x: tensor<64x64xf32>, %c: tensor<64x1xf32>) -> tensor<64x64xf32> {
+  %y = array.matmul %x, %x : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %out = array.elementwise (%a = %y, %b = %c) : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32> {
+    %product = arith.mulf %a, %b : f32
+    array.yield %product : f32
+  }
+  func.return %out : tensor<64x64xf32>
+}
+// CHECK-LABEL: kernel.func @column
+// CHECK: kernel.load %{{.*}}, %c{{[_0-9]*}} : !kernel.tile<M x f32

@@ -210,6 +210,17 @@ def is_worse(case: LawCase) -> bool:
     return is_ever_worse(case.program(), program)
 
 
+def loses_nan(case: LawCase) -> bool:
+    """True if the law breaks the program, or gives numbers where the first argument is NaN."""
+    if is_broken(case):
+        return True
+    program = case.program()
+    arguments = random_arguments(program)
+    arguments[0] = np.full(np.shape(arguments[0]), np.nan)
+    rewrite_without(case, program)
+    return difference(evaluate(program, arguments)[0], evaluate(case.program(), arguments)[0]) > 0
+
+
 def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
     """True if there is more of something after the law that ignores the condition."""
     program = case.program()
@@ -276,6 +287,8 @@ HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
     ("leave-sum (linear form)", "wide"): is_worse,
     ("leave-sum (linear form)", "growth"): is_worse,
     ("swap-scale-dot (product)", "once"): underflows,
+    ("vector-algebra (flatten)", "witness"): loses_nan,
+    ("vector-algebra (constant factors)", "square"): is_worse,
     ("leave-sum (addition)", "worthwhile"): needs_more_accumulators,
     ("leave-sum (product)", "invariant"): never_ends,
     ("duplicate-mapped-scale", "mapped"): stores_more,

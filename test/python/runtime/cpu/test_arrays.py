@@ -80,7 +80,8 @@ def test_unknown_extents_must_agree() -> None:
     x, w = operands()
     assert_product(executable(x, w), x, w)
     with pytest.raises(
-        InputError, match=r"the extents of two arrays disagree: \w+ is 28 for one and 29 for another"
+        InputError,
+        match=r"axis 1 of argument %x of 'product' has extent 28 and axis 0 of argument %w .* has extent 29",
     ):
         executable(np.ascontiguousarray(x[:, :28]), w)
 

@@ -10,6 +10,7 @@ import bb
 import numpy as np
 import pytest
 from bb.runtime.cuda.compile import CudaCompilerError
+from bb.runtime.cuda.memory import CudaMemory
 from fake_cupy import CompileException, DeviceArray, FakeCupy, RawKernel, RawModule, Stream, with_cupy
 from paths import ROOT
 
@@ -135,6 +136,24 @@ def test_work_goes_to_the_stream_of_torch(monkeypatch: pytest.MonkeyPatch):
         bb.InputError, match=r"%x of 'softmax' is on another device \(CPU\), expected an array on"
     ):
         softmax(TorchTensor(given.array, (1, 0)))
+
+
+@pytest.mark.parametrize("cupy_version", [13, 14])
+@pytest.mark.parametrize("torch_version", ["2.9", "2.10"])
+def test_streams_of_older_libraries(monkeypatch: pytest.MonkeyPatch, cupy_version: int, torch_version: str):
+    """torch has the stream protocol from 2.10 on, CuPy from 14 on."""
+    cupy = FakeCupy()
+    if cupy_version == 13:
+        cupy.like_version_13()
+    with_cupy(monkeypatch, cupy)
+    stream = SimpleNamespace(cuda_stream=7)
+    if torch_version == "2.10":
+        stream.__cuda_stream__ = lambda: (0, 7)
+    torch = SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda: stream))
+    monkeypatch.setitem(sys.modules, "torch", cast(Any, torch))
+    with CudaMemory().session([TorchTensor(cupy.empty((2, 2), np.float32))]):
+        assert cupy.cuda.get_current_stream().ptr == 7
+    assert cupy.log == ["7 waits for 0", "0 waits for 7"]
 
 
 def test_what_an_output_may_not_be(monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,83 @@
+"""CUDA kernels of the examples at extents of 1 and a few more: each has text, and accesses are aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import bb
+import pytest
+from bb.lowering.emit.cuda.kernels import write_kernel
+from bb.lowering.emit.cuda.plan import Copying, KernelPlan, Loop, RowLoop, RowPartLoop, Step
+from bb.lowering.emit.cuda.planner import plan_kernel
+from bb.lowering.emit.cuda.staging import Copy, TileCopy
+from bb.runtime.calls.compile_options import CompileOptions
+from bb.runtime.cuda.library import CudaLibrary
+from bb.tools.docs.small_examples import free_dims
+from example_programs import EXAMPLES, resized
+
+pytestmark = pytest.mark.long
+
+SMALL = (1, 2, 3, 15, 17)
+
+
+def plans(text: str) -> list[KernelPlan]:
+    """The plan of each parallel loop of a program's kernels."""
+    library = CudaLibrary(bb.parse(text), CompileOptions(target="cuda"))
+    return [
+        plan_kernel(function, parallel, part, ())
+        for function in library.kernels
+        for part, parallel in enumerate(function.body.block.ops)
+    ]
+
+
+def copies(steps: tuple[Step, ...]) -> Iterator[Copy]:
+    """All asynchronous copies of a kernel, in loops too."""
+    for step in steps:
+        match step:
+            case Copying():
+                yield step.fetch.copy
+            case Loop(ring=ring):
+                yield from () if ring is None else ring.copies
+                yield from copies(step.body)
+            case RowLoop() | RowPartLoop():
+                yield from copies(step.body)
+            case _:
+                pass
+
+
+def check(name: str, extents: Mapping[str, int], type: str) -> None:
+    for plan in plans(resized(name, extents, type)[0]):
+        assert write_kernel(plan)
+        for copy in copies(plan.steps):
+            if isinstance(copy, TileCopy) and copy.vector is not None and copy.strides[0].isdecimal():
+                # The padding rows of a tile have addresses, too.
+                assert int(copy.strides[0]) % copy.vector == 0, f"rows of {copy.matrix} are not aligned"
+
+
+ONE = [
+    *(("decoder_layer", {dim: 1}) for dim in ("S", "P")),
+    *((name, dict.fromkeys(free_dims(name), 1)) for name in ("attention_gqa", "decoder_layer")),
+]
+
+
+@pytest.mark.parametrize(("name", "extents"), ONE, ids=str)
+def test_extents_of_one(name: str, extents: dict[str, int]):
+    check(name, extents, "f32")
+
+
+GRID = [
+    (name, extents)
+    for name in EXAMPLES
+    for extents in (
+        *({dim: 1} for dim in free_dims(name)),
+        dict.fromkeys(free_dims(name), 1),
+        *({dim: SMALL[(place + step) % 5] for place, dim in enumerate(free_dims(name))} for step in range(5)),
+    )
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("type", ["f32", "bf16"])
+@pytest.mark.parametrize(("name", "extents"), GRID, ids=str)
+def test_small_extents(name: str, extents: dict[str, int], type: str):
+    check(name, extents, type)
