@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pytest
 from bb.dialects import block
-from bb.dialects.attributes import PROLOGUE
+from bb.dialects.attributes import OWN_EXPONENT, PROLOGUE
 from bb.dialects.verification import verify
 from bb.passes import rules
 from bb.passes.rules import ALL_RULES, LAW_NAMES
@@ -221,6 +221,43 @@ def loses_nan(case: LawCase) -> bool:
     return difference(evaluate(program, arguments)[0], evaluate(case.program(), arguments)[0]) > 0
 
 
+def rounds_otherwise(case: LawCase) -> bool:
+    """True if the law gives other results in the types of the program."""
+    program = case.program()
+    arguments = random_arguments(program)
+    before = evaluate(program, arguments, float64=False)[0]
+    law = rewrite_without(case, program)
+    while apply_once(law, program):
+        pass
+    return difference(evaluate(program, arguments, float64=False)[0], before) > 0
+
+
+def leaves_range(items: float, vectors: float) -> Callable[[LawCase], bool]:
+    """True for laws that spoil results in the types of the program at these magnitudes of arguments."""
+
+    def spoils(case: LawCase) -> bool:
+        program = case.program()
+        arguments: list[Value] = [
+            np.full_like(value, items if argument.name_hint in ("x", "y") else vectors)
+            for argument, value in zip(program.body.block.args, random_arguments(program), strict=True)
+        ]
+        exact = [np.asarray(result, dtype=np.float64) for result in evaluate(program, arguments)[0]]
+
+        def error() -> float:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = evaluate(program, arguments, float64=False)[0]
+                pairs = zip(found, exact, strict=True)
+                return max(float(np.max(np.abs(np.asarray(got) / wanted - 1))) for got, wanted in pairs)
+
+        before = error()
+        law = rewrite_without(case, program)
+        while apply_once(law, program):
+            pass
+        return before < 1e-2 and not error() < 1e-1
+
+    return spoils
+
+
 def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
     """True if there is more of something after the law that ignores the condition."""
     program = case.program()
@@ -245,6 +282,10 @@ def stores_more(case: LawCase) -> bool:
     return counted(case, lambda program: sum(isinstance(op, block.StoreOp) for op in program.walk()))
 
 
+def needs_exponents(case: LawCase) -> bool:
+    return counted(case, lambda program: sum(OWN_EXPONENT in op.attributes for op in program.walk()))
+
+
 def never_ends(case: LawCase) -> bool:
     program = case.program()
     law = rewrite_without(case, program)
@@ -264,6 +305,15 @@ HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
     ("swap-shift-dot (row shift)", "demand"): cancels,
     ("swap-shift-dot (scaled row shift)", "demand"): cancels,
     ("swap-shift-dot (row sum)", "demand"): cancels,
+    ("swap-scale-dot (left operand)", "exact-below"): rounds_otherwise,
+    ("swap-scale-dot (right operand)", "exact-below"): rounds_otherwise,
+    ("swap-scale-dot (rounded left operand)", "demand"): needs_exponents,
+    ("swap-scale-dot (rounded left operand)", "no-exponential"): needs_exponents,
+    ("swap-scale-dot (row sum)", "range"): leaves_range(3e4, 1e-3),
+    ("swap-scale-dot (product)", "range"): leaves_range(1e3, 1e-2),
+    ("swap-scale-dot (constant factor)", "shrinks"): leaves_range(1e38, 1e-2),
+    ("swap-scale-dot (constant factor)", "range"): leaves_range(2.0**-22, 1e4),
+    ("swap-scale-dot (sum of equal scales)", "range"): leaves_range(4e4, 1e-2),
     ("swap-shift-dot (row sum of a product)", "demand"): is_worse,
     ("swap-shift-dot (row shift)", "exact-below"): is_worse,
     ("swap-shift-dot (column shift)", "demand"): cancels,
