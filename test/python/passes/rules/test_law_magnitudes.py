@@ -17,6 +17,8 @@ from law_cases import RULES_DIR, LawCase, law_cases
 from law_magnitudes import effects
 from xdsl.dialects.func import FuncOp
 
+pytestmark = pytest.mark.long
+
 REACH = {
     "merge-scales (row scale outside)": 0.45,
     "swap-shift-dot (row shift)": 0.45,
