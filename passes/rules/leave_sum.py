@@ -64,7 +64,7 @@ class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
     """A law that moves an operator of certain classes out of a summed result."""
 
     traffic = "none; less work an iteration, and the loop no longer waits for what left it"
-    numerics = "the sum is taken before the operator instead of after it"
+    numerics = "the sum is taken before the operator instead of after it, and must be in the range of f32"
     operators: ClassVar[tuple[type[Operation], ...]]
 
     def __init_subclass__(cls) -> None:
