@@ -62,11 +62,11 @@ _ROUNDED: dict[type[Attribute], str] = {
 
 def number(value: float, double: bool) -> str:
     """A floating-point literal of the type that a kernel computes in."""
-    type = "double" if double else "float"
+    type, sign = "double" if double else "float", "-" if copysign(1, value) < 0 else ""
     if isnan(value):
-        return f"std::numeric_limits<{type}>::quiet_NaN()"
+        return f"{sign}std::numeric_limits<{type}>::quiet_NaN()"
     if isinf(value):
-        return f"{'-' if value < 0 else ''}std::numeric_limits<{type}>::infinity()"
+        return f"{sign}std::numeric_limits<{type}>::infinity()"
     return repr(float(value)) if double else f"{float(value)!r}f"
 
 
