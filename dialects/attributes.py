@@ -19,6 +19,11 @@ cost.
 STABILIZED = "bb.stabilized"
 """Of a function: its exponentials are carried as pairs."""
 
+OWN_EXPONENT = "bb.own_exponent"
+"""Of a rounding of an item to a narrower type: a scale has left it, so that the item may be out of the type's
+range. `block-stabilize` gives each of its rows an exponent.
+"""
+
 PROLOGUE = "bb.prologue"
 """Of a map: it depends on constants alone and need run only once."""
 

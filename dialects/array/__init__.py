@@ -26,6 +26,7 @@ from .core import (
     default_accumulator,
 )
 from .indexing import CumsumOp, GatherElementsOp, GatherOp, PadOp
+from .masked import MaskedMatmulOp
 from .shapes import (
     DYNAMIC,
     AxisGroup,
@@ -45,7 +46,18 @@ from .views import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
 ArrayDialect = Dialect(
     "array",
     [
-        *(MatmulOp, ElementwiseOp, ReduceOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, ConcatOp, IotaOp),
+        *(
+            MatmulOp,
+            MaskedMatmulOp,
+            ElementwiseOp,
+            ReduceOp,
+            BroadcastOp,
+            TransposeOp,
+            ReshapeOp,
+            SliceOp,
+            ConcatOp,
+            IotaOp,
+        ),
         *(ConstantOp, ExtentOp, CustomOp, YieldOp),
         *(GatherOp, GatherElementsOp, CumsumOp, PadOp),
         *(SoftmaxOp, LayerNormOp, RmsNormOp, SiluOp, GeluOp, ReluOp, SigmoidOp, AttentionOp),
@@ -75,6 +87,7 @@ __all__ = [
     "GeluOp",
     "IotaOp",
     "LayerNormOp",
+    "MaskedMatmulOp",
     "MatmulOp",
     "PadOp",
     "ReduceOp",

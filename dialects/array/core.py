@@ -139,12 +139,21 @@ class MatmulOp(ArrayOp):
             )
 
 
+def _parents_of_yield() -> tuple[type[Operation], ...]:
+    from .masked import MaskedMatmulOp
+
+    return ElementwiseOp, MaskedMatmulOp
+
+
 @irdl_op_definition
 class YieldOp(AbstractYieldOperation[Attribute]):
-    """Ends the region of `array.elementwise` with the scalars of one element of each result."""
+    """Ends the region of `array.elementwise` with the scalars of one element of each result.
+
+    Also that of `array.masked_matmul`, with an i1.
+    """
 
     name = "array.yield"
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(ElementwiseOp), Pure()))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(*_parents_of_yield()), Pure()))
 
 
 @irdl_op_definition

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FixedBitwidthType, FlatSymbolRefAttr, IndexType, SymbolRefAttr
+from xdsl.dialects.builtin import FixedBitwidthType, FlatSymbolRefAttr, IndexType, SymbolRefAttr, i1
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     prop_def,
     result_def,
     traits_def,
@@ -144,14 +145,32 @@ class DotOp(AccumulatingOp):
     """a<M,K>, b<N,K> → a·bᵀ<M,N>.
 
     `%s = block.dot %q, %k acc f32 : !block.block<M x D x bf16>, !block.block<N x D x bf16>`
+
+    With `keeps %c`, an i1 block over the rows and columns of one operand, the products of its elements where
+    c is 0 are left out, whatever both factors are: NaN and infinity too.
     """
 
     name = "block.dot"
     lhs = operand_def()
     rhs = operand_def()
+    kept = opt_operand_def()
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, accumulator: Attribute):
-        super().__init__(operands=[lhs, rhs], result_types=[self.infer_accumulated((lhs, rhs), accumulator)])
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, accumulator: Attribute, kept: SSAValue | None = None):
+        super().__init__(
+            operands=[lhs, rhs, kept], result_types=[self.infer_accumulated((lhs, rhs), accumulator)]
+        )
+
+    @property
+    def masked(self) -> SSAValue | None:
+        """The operand over whose elements the mask is; None without a mask."""
+        if self.kept is None:
+            return None
+        item = self.kept.type
+        return (
+            self.lhs
+            if isinstance(item, BlockType) and item.rows == _expect_block(self, self.lhs).rows
+            else self.rhs
+        )
 
     @classmethod
     def infer_accumulated(cls, operands: Sequence[SSAValue], accumulator: Attribute) -> Attribute:
@@ -175,6 +194,47 @@ class DotOp(AccumulatingOp):
         expect_local(self, self.result)
         self.expect_result(BlockType(a.rows.data, b.rows.data, self.accumulator))
         self.verify_accumulator(a.element_type)
+        if self.kept is not None:
+            self._verify_kept(self.kept, (a, b))
+
+    def _verify_kept(self, kept: SSAValue, operands: tuple[BlockType, BlockType]) -> None:
+        expected = [BlockType(item.rows.data, item.cols.data, i1) for item in operands]
+        if _expect_block(self, kept) not in expected:
+            raise VerifyException(
+                f"block.dot: the mask must be {expected[0]} or {expected[1]}, got {kept.type}"
+            )
+        if not is_float(operands[0].element_type):
+            raise VerifyException(
+                f"block.dot: a product of {operands[0].element_type} takes no mask, expected a float type"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> DotOp:
+        unresolved = parse_operands(parser)
+        masked = parser.parse_optional_keyword("keeps") is not None
+        if masked:
+            unresolved.append(parser.parse_unresolved_operand())
+        parser.parse_keyword("acc")
+        accumulator = parser.parse_type()
+        attributes = parse_attributes(parser)
+        position = parser.pos
+        operands = parse_operand_types(parser, unresolved)
+        if len(operands) != (expected := 3 if masked else 2):
+            parser.raise_error(
+                f"{cls.name}: expected {expected} operands, got {len(operands)}", position, parser.pos
+            )
+        type = cls.infer_accumulated(operands, accumulator)
+        return cls.create(operands=operands, result_types=[type], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list((self.lhs, self.rhs), printer.print_operand)
+        if self.kept is not None:
+            printer.print_string(" keeps ")
+            printer.print_operand(self.kept)
+        printer.print_string(f" acc {self.accumulator}")
+        print_attributes(printer, self)
+        print_types(printer, self.operands)
 
 
 @irdl_op_definition

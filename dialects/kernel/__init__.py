@@ -13,6 +13,7 @@ from .accessors import dims_of, element_type_of, tile_type
 from .contract import ContractOp, sweeps_only
 from .effects import readers, tiles_read, tiles_written, with_effects, writers
 from .loops import ForOp
+from .masked import masked_contractions, masked_sums
 from .moves import FillOp, LoadOp, MoveOp, StoreOp
 from .parts import moves_with
 from .storage import BufferOp, CursorOp, TileOp
@@ -103,6 +104,8 @@ __all__ = [
     "is_output",
     "kernels_of",
     "loop_from_zero",
+    "masked_contractions",
+    "masked_sums",
     "moves_with",
     "readers",
     "region_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, FloatTF32Type, UnitAttr, f32
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -22,6 +22,8 @@ class ContractOp(KernelOp):
     `scale %c`, acc = diag(c)·acc + a·bᵀ.
 
     An operand that is a cursor is read from its array, without a tile; b may be a block of a packed array.
+    With `keeps %s`, a tile of 0 and 1 over the rows and columns of one operand, the products of its elements
+    where %s is 0 are left out, whatever both factors are. Only a careful run has %s: see `masked.py`.
     With `multiply bf16`, `multiply f16` or `multiply tf32` a target may round the operands to that type
     before it multiplies, as matrix units do; sums are in the accumulator's type.
     """
@@ -31,6 +33,8 @@ class ContractOp(KernelOp):
     lhs = operand_def()
     rhs = operand_def()
     scale = opt_operand_def()
+    kept = opt_operand_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     accumulate: UnitAttr | None = opt_prop_def(UnitAttr)
     multiply: Attribute | None = opt_prop_def(Attribute)
 
@@ -42,10 +46,11 @@ class ContractOp(KernelOp):
         *,
         accumulate: bool = False,
         scale: SSAValue | None = None,
+        kept: SSAValue | None = None,
         multiply: Attribute | None = None,
     ):
         super().__init__(
-            operands=[accumulator, lhs, rhs, scale],
+            operands=[accumulator, lhs, rhs, scale, kept],
             properties={"accumulate": UnitAttr() if accumulate else None, "multiply": multiply},
         )
 
@@ -54,10 +59,17 @@ class ContractOp(KernelOp):
         return self.accumulate is not None
 
     @property
+    def masks_left(self) -> bool:
+        """True if the mask is over the elements of the left operand; false for the right one."""
+        assert self.kept is not None
+        return require_tile(self, self.kept).dims == require_item(self, self.lhs).dims
+
+    @property
     def tiles_read(self) -> tuple[SSAValue, ...]:
         scale = () if self.scale is None else (self.scale,)
         kept = (self.accumulator,) if self.accumulates or self.scale is not None else ()
-        return (self.lhs, self.rhs, *scale, *kept)
+        mask = () if self.kept is None else (self.kept,)
+        return (self.lhs, self.rhs, *scale, *mask, *kept)
 
     @property
     def tiles_written(self) -> tuple[SSAValue, ...]:
@@ -89,6 +101,12 @@ class ContractOp(KernelOp):
                 )
             if self.accumulates:
                 raise VerifyException("kernel.contract: `accumulate` is said by `scale` already")
+        if self.kept is not None:
+            mask = require_tile(self, self.kept)
+            if mask.dims not in (a.dims, b.dims):
+                raise VerifyException(
+                    f"kernel.contract: the mask must be over {a.dims} or {b.dims}, got {mask}"
+                )
         self._verify_multiply()
 
     def _verify_multiply(self) -> None:
@@ -118,7 +136,11 @@ class ContractOp(KernelOp):
     def parse(cls, parser: Parser) -> ContractOp:
         accumulate = parser.parse_optional_keyword("accumulate") is not None
         operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        if parser.parse_optional_keyword("scale") is not None:
+        scaled = parser.parse_optional_keyword("scale") is not None
+        if scaled:
+            operands.append(parser.parse_unresolved_operand())
+        masked = parser.parse_optional_keyword("keeps") is not None
+        if masked:
             operands.append(parser.parse_unresolved_operand())
         multiply = None
         if parser.parse_optional_keyword("multiply") is not None:
@@ -126,14 +148,14 @@ class ContractOp(KernelOp):
         attributes = parse_attributes(parser)
         position = parser.pos
         values = parse_operand_types(parser, operands)
-        if len(values) not in (3, 4):
+        if len(values) != 3 + scaled + masked:
             parser.raise_error(
                 f"kernel.contract: expected an accumulator and two operands, got {len(values)} tiles",
                 position,
                 parser.pos,
             )
-        scale = values[3] if len(values) == 4 else None
-        op = cls(*values[:3], accumulate=accumulate, scale=scale, multiply=multiply)
+        scale, kept = values[3] if scaled else None, values[-1] if masked else None
+        op = cls(*values[:3], accumulate=accumulate, scale=scale, kept=kept, multiply=multiply)
         op.attributes.update(attributes)
         return op
 
@@ -143,6 +165,9 @@ class ContractOp(KernelOp):
         if self.scale is not None:
             printer.print_string(" scale ")
             printer.print_operand(self.scale)
+        if self.kept is not None:
+            printer.print_string(" keeps ")
+            printer.print_operand(self.kept)
         if self.multiply is not None:
             printer.print_string(" multiply ")
             printer.print_attribute(self.multiply)

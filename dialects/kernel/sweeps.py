@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     SymbolRefAttr,
+    UnitAttr,
 )
 from xdsl.dialects.utils import AbstractYieldOperation, EnumAttribute
 from xdsl.ir import Attribute, Block, Region, SpacedOpaqueSyntaxAttribute, SSAValue
@@ -81,12 +82,14 @@ class SweepOp(KernelOp):
     An input with fewer axes is broadcast along the others. The region holds `arith` and `math` on scalars,
     and `kernel.quantity`. It yields a value for each output: `each` writes it to that element, `sum`, `max`
     and `min` reduce it over the last of the dims into a tile without that axis. An input may be an output.
+    With the attribute `careful` it is done in a careful run alone: see `masked.py`.
     """
 
     name = "kernel.sweep"
     axes: ArrayAttr[Attribute] = prop_def(ArrayAttr)
     kinds: ArrayAttr[OutputAttr] = prop_def(ArrayAttr[OutputAttr])
     offset: IntegerAttr[IntegerType] | None = opt_attr_def(placement.OFFSET)
+    careful: UnitAttr | None = opt_attr_def(UnitAttr)
     inputs = var_operand_def()
     outputs = var_operand_def()
     body = region_def("single_block")

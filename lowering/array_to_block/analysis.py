@@ -120,7 +120,7 @@ class _Builder:
 
     def visit(self, op: Operation) -> None:
         match op:
-            case array.MatmulOp():
+            case array.MatmulOp() | array.MaskedMatmulOp():
                 self.visit_matmul(op)
             case array.ElementwiseOp():
                 self.visit_elementwise(op)
@@ -190,7 +190,7 @@ class _Builder:
         operands = [_broadcast_axes(shape_of(value), shape, axes) for value in op.inputs]
         self.computation(op, Space(limited=True), axes, [], operands)
 
-    def visit_matmul(self, op: array.MatmulOp) -> None:
+    def visit_matmul(self, op: array.MatmulOp | array.MaskedMatmulOp) -> None:
         a, b, result = shape_of(op.a), shape_of(op.b), shape_of(op.result)
         axes = _nodes(result)
         (m,), (n,) = axes[-2], axes[-1]
@@ -200,7 +200,12 @@ class _Builder:
         batch_b = _broadcast_axes(b[:-2], result[:-2], axes[:-2])
         rows_a = [[k], [m]] if op.transpose_a is not None else [[m], [k]]
         rows_b = [[n], [k]] if op.transpose_b is not None else [[k], [n]]
-        self.computation(op, Space(limited=False), axes, [k], [[*batch_a, *rows_a], [*batch_b, *rows_b]])
+        masks: list[list[Axis]] = []
+        if isinstance(op, array.MaskedMatmulOp):
+            pairs = [*axes[:-1], [k]]
+            masks = [_broadcast_axes(shape_of(value), op.pair_shape, pairs) for value in op.inputs]
+        factors = [[*batch_a, *rows_a], [*batch_b, *rows_b]]
+        self.computation(op, Space(limited=False), axes, [k], [*factors, *masks])
         for node in (m, n, k):
             self.classes.require_role(node, Role.Block)
         for (node,) in axes[:-2]:

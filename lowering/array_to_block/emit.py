@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import array, block
@@ -105,26 +106,41 @@ class Emitter:
 
     def array(self, value: SSAValue) -> SSAValue:
         """A value of the old body as an array of the new one."""
-        known = self.arrays.get(value)
-        if known is None:
-            known = self.arrays[value] = self._assemble(value)
-        return known
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            if current not in self.arrays:
+                provider = self._list_of(current)
+                owner = current.owner
+                assert isinstance(owner, Operation)
+                missing = [each for each in owner.operands if each not in self.arrays]
+                if provider is None and missing:
+                    pending.append(missing[0])
+                    continue
+                self.arrays[current] = self._made(current, owner, provider)
+            pending.pop()
+        return self.arrays[value]
 
-    def _assemble(self, value: SSAValue) -> SSAValue:
-        owner = value.owner
-        assert isinstance(owner, Operation)
+    def _list_of(self, value: SSAValue) -> Whole | None:
+        """The list that has exactly the elements of an array, if there is one."""
         spec = self.analysis.spec(value)
         provider = self.plan.resolve(value, spec)
         same_elements = isinstance(provider, Whole) and {d for axis in provider.spec for d in axis} == {
             d for axis in spec for d in axis
         }
         if isinstance(provider, Whole) and same_elements and _covers(value, spec):
+            return provider
+        return None
+
+    def _made(self, value: SSAValue, owner: Operation, provider: Whole | None) -> SSAValue:
+        """Write the array: a list assembled, or else the operation that makes it, on arrays."""
+        if provider is not None:
             nest = self.plan.nests[provider]
-            op: Operation = block.AssembleOp(self.lists[provider, nest.layout], spec, array_type(value))
-            self._add(op, owner)
+            blocks = self.lists[provider, nest.layout]
+            op: Operation = block.AssembleOp(blocks, self.analysis.spec(value), array_type(value))
         else:
-            op = _rebuilt(owner, [self.array(operand) for operand in owner.operands])
-            self._add(op, owner)
+            op = _rebuilt(owner, [self.arrays[operand] for operand in owner.operands])
+        self._add(op, owner)
         op.results[0].name_hint = value.name_hint
         return op.results[0]
 
@@ -266,7 +282,7 @@ class _NestWriter:
         writer = ItemWriter(body, (*self.nest.layout.item, *self.blocked))
         items = [self._load(body, value) for value in operands]
         match self.nest.op:
-            case array.MatmulOp() as op:
+            case array.MatmulOp() | array.MaskedMatmulOp() as op:
                 return self._dot(writer, op, items)
             case array.ReduceOp() as op:
                 return self._row_reduce(writer, op, items[0])
@@ -285,16 +301,22 @@ class _NestWriter:
             case op:
                 raise AssertionError(f"{op.name} is no computation")
 
-    def _dot(self, writer: ItemWriter, op: array.MatmulOp, items: Sequence[Value]) -> SSAValue:
+    def _dot(
+        self, writer: ItemWriter, op: array.MatmulOp | array.MaskedMatmulOp, items: Sequence[Value]
+    ) -> SSAValue:
         axes = [self.emitter.plan.item_axes(self.nest, position) for position in range(2)]
         a, b = (
             writer.materialize(item, element_type_of(operand), dims)
-            for item, operand, dims in zip(items, op.operands, axes, strict=True)
+            for item, operand, dims in zip(items[:2], (op.a, op.b), axes, strict=True)
         )
         # The item's axes may be the transposed of the array's.
         if self.nest.layout.item != (axes[0][0], axes[1][0]):
             a, b = b, a
-        return writer.add(block.DotOp(a, b, op.accumulator), self.hint)
+        kept = None
+        if isinstance(op, array.MaskedMatmulOp):
+            pairs = ItemWriter(writer.block, axes[0])
+            kept = pairs.materialize(translate_region(op.body.block, items[2:], op.kept, pairs), i1, axes[0])
+        return writer.add(block.DotOp(a, b, op.accumulator, kept), self.hint)
 
     def _row_reduce(self, writer: ItemWriter, op: array.ReduceOp, item: Value) -> SSAValue:
         element = element_type_of(op.input)

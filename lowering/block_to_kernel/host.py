@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ...dialects import block, kernel
-from ...dialects.attributes import PROLOGUE
+from ...dialects.attributes import OWN_EXPONENT, PROLOGUE
 from ...dialects.block import Kind
 from ...dialects.diagnostics import OpError
 from ...dialects.kernel import Lanes
@@ -41,6 +41,12 @@ def lower_function(function: FuncOp, orientation: Orientation, products: Product
         if dim.block_size is None and not dim.is_whole:
             raise OpError(
                 function, f"dim {name} has no block size yet; run block-shapes before block-to-kernel"
+            )
+    for op in function.walk():
+        if OWN_EXPONENT in op.attributes:
+            raise OpError(
+                op,
+                f"has rows that need an exponent ({OWN_EXPONENT}); run block-stabilize before this pass",
             )
     _drop_dead_code(function)
     _copy_views(function)

@@ -121,6 +121,8 @@ class NestLowering:
                 self._dot(op, into)
             case block.YieldOp():
                 pass
+            case block.ElementwiseOp() if _is_mask(op):
+                pass  # each contraction computes its mask, and only in a careful run
             case _:
                 recipe = recipe_for(op)
                 if recipe is None:
@@ -188,12 +190,35 @@ class NestLowering:
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
             rhs = self._turned(op.rhs, rhs, into)
-        multiply = type_of_products(op, self.products)
+        multiply, kept = type_of_products(op, self.products), self._mask(op, into)
         if accumulator is not None:
             self._tile_of[op.result] = accumulator
-            into.add_op(kernel.ContractOp(accumulator, lhs, rhs, accumulate=True, multiply=multiply))
+            into.add_op(
+                kernel.ContractOp(accumulator, lhs, rhs, accumulate=True, kept=kept, multiply=multiply)
+            )
         else:
-            into.add_op(kernel.ContractOp(self._new_tile(op.result), lhs, rhs, multiply=multiply))
+            tile = self._new_tile(op.result)
+            into.add_op(kernel.ContractOp(tile, lhs, rhs, kept=kept, multiply=multiply))
+
+    def _mask(self, op: block.DotOp, into: Block) -> SSAValue | None:
+        """Return the tile of 0 and 1 that a careful run computes of a contraction's mask; None without one."""
+        if op.kept is None:
+            return None
+        assert isinstance(op.kept.type, block.BlockType)
+        maker, dims = op.kept.owner, op.kept.type.dims
+        number = block.element_type_of(op.result.type)
+        tile = self._tile(block.item_type(dims, number), self.layouts[op.kept], "kept")
+        values, deferred = [op.kept], None
+        if isinstance(maker, block.ElementwiseOp) and _is_mask(maker):
+            values, deferred = list(maker.inputs), recipe_for(maker)
+
+        def function(s: ScalarBuilder, elements: Sequence[SSAValue]) -> list[SSAValue]:
+            kept = elements[0] if deferred is None else deferred.function(s, elements)
+            return [s.select(kept, s.constant(1.0, number), s.constant(0.0, number))]
+
+        inputs, outputs = [self._tile_for(value) for value in values], [(Output.Each, tile)]
+        into.add_op(make_sweep(dims, inputs, outputs, function, careful=True))
+        return tile
 
     def _turned(self, value: SSAValue, tile: SSAValue, into: Block) -> SSAValue:
         """Return the right operand of a contraction with its rows in lanes."""
@@ -393,8 +418,8 @@ class NestLowering:
         lhs, rhs = self._tile_for(op.lhs), self._tile_for(op.rhs)
         if self.layouts.orientation is Lanes.Cols:
             rhs = self._turned(op.rhs, rhs, into)
-        multiply = type_of_products(op, self.products)
-        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=decay, multiply=multiply))
+        multiply, kept = type_of_products(op, self.products), self._mask(op, into)
+        into.add_op(kernel.ContractOp(total, lhs, rhs, scale=decay, kept=kept, multiply=multiply))
 
     def _factor_tile(self, total: SSAValue, hint: str) -> SSAValue:
         assert isinstance(total.type, kernel.TileType)
@@ -451,6 +476,12 @@ class NestLowering:
 def _list_dim(value: SSAValue) -> str:
     assert isinstance(value.type, block.ListType)
     return value.type.dim.data
+
+
+def _is_mask(op: block.ElementwiseOp) -> bool:
+    """True if an operator computes nothing but masks of contractions."""
+    uses = list(op.result.uses)
+    return bool(uses) and all(isinstance(use.operation, block.DotOp) and use.index == 2 for use in uses)
 
 
 def _may_add_directly(op: block.MapOp, yielded: SSAValue) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, i64
+from xdsl.dialects.builtin import AnyFloat, UnitAttr, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.hints import isa
@@ -164,6 +164,8 @@ def make_sweep(
     inputs: Sequence[SSAValue],
     outputs: Sequence[tuple[Output, SSAValue]],
     function: Callable[[ScalarBuilder, Sequence[SSAValue]], Sequence[SSAValue]],
+    *,
+    careful: bool = False,
 ) -> kernel.SweepOp:
     """Make a sweep whose region `function` writes; it returns the values of the outputs."""
     body = kernel.scalar_block(inputs)
@@ -171,4 +173,6 @@ def make_sweep(
         argument.name_hint = tile.name_hint
     scalars = ScalarBuilder(Builder(InsertPoint.at_end(body)))
     body.add_op(kernel.YieldOp(*function(scalars, body.args)))
-    return kernel.SweepOp(dims, inputs, outputs, Region(body))
+    sweep = kernel.SweepOp(dims, inputs, outputs, Region(body))
+    sweep.careful = UnitAttr() if careful else None
+    return sweep

@@ -16,6 +16,7 @@ from xdsl.utils.hints import isa
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, Kind
 from ...dialects.scalar import is_float, significand_bits
+from .items import through_cast, unary
 
 _EXPONENTS = {"f16": (-24, 16), "bf16": (-133, 128), "f32": (-149, 128), "f64": (-1074, 1024)}
 """The exponent of the smallest number of each float type, and that of the power of two above its largest."""
@@ -42,6 +43,13 @@ def holds(element_type: Attribute, other: Attribute) -> bool:
     """True if every number of a float type `other` is a number of `element_type`, too."""
     wide_enough = significand_bits(element_type) >= significand_bits(other)
     return wide_enough and has_range_of(element_type, other)
+
+
+def rounds_to_smaller_range(op: Operation) -> bool:
+    """True if an operation is a cast of an item to a float type with a smaller exponent range."""
+    if not isinstance(op, block.ElementwiseOp) or (source := through_cast(op.result)) is op.result:
+        return False
+    return not has_range_of(block.element_type_of(op.result.type), block.element_type_of(source.type))
 
 
 def is_exact_in(item: SSAValue, element_type: Attribute) -> bool:
@@ -85,6 +93,66 @@ def shift_may_leave(item: SSAValue, element_type: Attribute) -> bool:
     subtracted. The item must therefore be a number of the type already.
     """
     return is_exact_in(item, element_type)
+
+
+def is_bounded_exponential(item: SSAValue, element_type: Attribute) -> bool:
+    """True if an item is an exponential, or one times numbers of a float type.
+
+    `block-stabilize` carries its rows relative to their largest exponential, which is then 1. The item is in
+    the range of the type, and no smaller than after a division by the sum of the row.
+    """
+    pending, seen, found = [item], set[SSAValue](), False
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        if is_exponential(value):
+            found = True
+        elif isinstance(owner, block.MulOp):
+            pending.extend(owner.operands)
+        elif isinstance(owner, block.RowScaleOp | block.ColScaleOp):
+            pending.extend((owner.block, owner.vector))
+        elif not is_exact_in(value, element_type):
+            sources = _chosen_from(value, element_type)
+            if sources is None:
+                return False
+            pending.extend(sources)
+    return found
+
+
+def is_exponential(value: SSAValue) -> bool:
+    """True if a value is the exponential of an item, to the base e or 2."""
+    return unary(value, math.ExpOp) is not None or unary(value, math.Exp2Op) is not None
+
+
+def has_exponentials(item: SSAValue, element_type: Attribute) -> bool:
+    """True if an item is computed from exponentials in a type wider than a given one."""
+    pending, seen = [item], set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        own = _element_type(value.type)
+        if value in seen or own is None or not is_float(own) or holds(element_type, own):
+            continue
+        seen.add(value)
+        if is_exponential(value):
+            return True
+        pending.extend(_operands_of(value))
+    return False
+
+
+def _operands_of(value: SSAValue) -> list[SSAValue]:
+    """The values that a value is computed from, or, of a list, those of its elements."""
+    owner = value.owner
+    if isinstance(owner, block.MapOp):
+        return [owner.yield_op.arguments[owner.results.index(value)]]  # pyright: ignore[reportArgumentType]
+    if isinstance(owner, Operation):
+        return list(owner.operands)
+    user = owner.parent_op()
+    if isinstance(user, block.MapOp) and isinstance(value, BlockArgument):
+        return [user.inputs[value.index]]
+    return []
 
 
 def _element_type(type: Attribute) -> Attribute | None:

@@ -23,6 +23,7 @@ from ...dialects.array import (
     ConstantOp,
     ElementwiseOp,
     IotaOp,
+    MaskedMatmulOp,
     ReshapeOp,
     YieldOp,
     element_type_of,
@@ -80,7 +81,7 @@ def inline_indices(function: FuncOp) -> None:
         match op:
             case BroadcastOp() | ReshapeOp() if is_index_arithmetic(_maker(op.input)):
                 _compute_viewed(op)
-            case ElementwiseOp():
+            case ElementwiseOp() | MaskedMatmulOp():
                 _inline_into(op)
             case _:
                 pass
@@ -96,7 +97,7 @@ def _maker(value: SSAValue) -> Operation:
     return function
 
 
-def _inline_into(op: ElementwiseOp) -> None:
+def _inline_into(op: ElementwiseOp | MaskedMatmulOp) -> None:
     """Copy into an operation the index arithmetic that computes its operands."""
     makers = list(dict.fromkeys(maker for maker in map(_maker, op.inputs) if is_index_arithmetic(maker)))
     if not makers:
@@ -121,12 +122,24 @@ def _inline_into(op: ElementwiseOp) -> None:
             element.name_hint = argument.name_hint
     body.add_op(YieldOp(*_written(op, [scalars.get(v) or elements[v] for v in op.inputs], body)))
     _drop_unread(body)
-    _replace(op, ElementwiseOp(inputs, Region(body), shape=op.shape))
+    _replace(op, _with_region(op, inputs, Region(body)))
     for maker in makers:
         _erase_unread(maker)
 
 
-def _written(op: ElementwiseOp, arguments: Sequence[SSAValue], body: Block) -> list[SSAValue]:
+def _with_region(
+    op: ElementwiseOp | MaskedMatmulOp, inputs: Sequence[SSAValue], body: Region
+) -> ElementwiseOp | MaskedMatmulOp:
+    """Return the same operation with another region, and what that reads."""
+    if isinstance(op, ElementwiseOp):
+        return ElementwiseOp(inputs, body, shape=op.shape)
+    result = element_type_of(op.result)
+    return MaskedMatmulOp(op.a, op.b, inputs, body, acc=op.acc, result_element_type=result)
+
+
+def _written(
+    op: ElementwiseOp | MaskedMatmulOp, arguments: Sequence[SSAValue], body: Block
+) -> list[SSAValue]:
     """Write the scalar operations of an operation at the end of a body; return what they yield."""
     values: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, arguments, strict=True))
     for argument, value in zip(op.body.block.args, arguments, strict=True):
@@ -153,7 +166,7 @@ def _erase_unread(op: Operation) -> None:
         op.erase()
 
 
-def _replace(op: Operation, new: ElementwiseOp) -> None:
+def _replace(op: Operation, new: ElementwiseOp | MaskedMatmulOp) -> None:
     """Put an operation in place of another one, with its location and the names of its results."""
     for inner in new.walk():
         inner.location = op.location

@@ -104,6 +104,8 @@ def _fuse_vectors_in(body: Block, single: Collection[str]) -> None:
         (reader,) = found
         if not isinstance(reader, SweepOp) or reader.parent is not body or not op.is_before_in_block(reader):
             continue
+        if op.careful is not None or reader.careful is not None:
+            continue
         wider = len(reader.dims) == 2 and reader.dims[0] in single and reader.dims[1:] == op.dims
         if wider and not reader.rows_in_lanes and _may_sink(op, reader):
             _merge(op, reader, at=reader, inside=True)
@@ -121,6 +123,8 @@ def _is_cheap(op: SweepOp) -> bool:
 def _may_merge(first: SweepOp, second: SweepOp) -> bool:
     """True if two sweeps have one shape, and the second needs no complete result of the first."""
     if first.dims != second.dims or first.rows_in_lanes != second.rows_in_lanes:
+        return False
+    if first.careful is not None or second.careful is not None:
         return False
     reduced = {
         tile for kind, tile in zip(first.output_kinds, first.outputs, strict=True) if kind is not Output.Each
@@ -262,7 +266,7 @@ def _write_in_place(body: Block, in_arrays: bool) -> None:
     With `in_arrays`, tiles that may be blocks of arrays (see `kernel-in-place`) are left alone.
     """
     for op in list(body.ops):
-        if not isinstance(op, SweepOp):
+        if not isinstance(op, SweepOp) or op.careful is not None:
             continue
         for kind, output in zip(op.output_kinds, op.outputs, strict=True):
             if kind is not Output.Each or output in op.inputs or (in_arrays and _only_leaves(output)):

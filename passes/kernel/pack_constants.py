@@ -191,7 +191,12 @@ def _lanes_of_readers(cursor: kernel.CursorOp) -> set[kernel.Lanes | None]:
     found: set[kernel.Lanes | None] = set()
     for use in cursor.result.uses:
         user = use.operation
-        if not isinstance(user, kernel.ContractOp) or user.lhs is cursor.result or user.attributes:
+        if (
+            not isinstance(user, kernel.ContractOp)
+            or user.lhs is cursor.result
+            or user.attributes
+            or user.kept
+        ):
             found.add(None)
             continue
         assert isinstance(user.accumulator.type, kernel.TileType)

@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
-from ..analysis.facts import computed_from
-from ..analysis.items import Scale, is_float_item, scale_of, through_cast
+from ..analysis.facts import computed_from, waits_for_reduction, waits_longer
+from ..analysis.items import Scale, is_float_item, scale_of, shift_of, through_cast
+from ..analysis.roundings import (
+    has_exponentials,
+    is_bounded_exponential,
+    is_exact_in,
+    scale_may_leave,
+)
 from .law import Check, Law, OpT, Phase, Placer, SiteT, Topic
 from .shared.dot_operands import DotOperand
 from .shared.items import cast, linear, product
+from .shared.roundings import EXACT_BELOW, RANGE, UNSCALED_RANGE, keeps_range, scale_leaves
 
 
 def _rescaled(place: Placer, scale: Scale, item: SSAValue) -> SSAValue:
@@ -29,25 +36,83 @@ class _SwapScaleDot(Law[OpT, SiteT], Generic[OpT, SiteT]):
     traffic = "none"
 
 
-class _DotOfScale(_SwapScaleDot[block.DotOp, block.RowScaleOp]):
-    """A row scale of one operand of a contraction."""
+@dataclass(frozen=True)
+class _ScaledOperand:
+    """An operand of a contraction that is an item with scaled rows, perhaps rounded afterwards."""
+
+    operand: DotOperand
+    scale: block.RowScaleOp
+
+    @property
+    def element_type(self) -> Attribute:
+        """The type in which the operand is contracted."""
+        return block.element_type_of(self.operand.value.type)
+
+    @property
+    def shift(self) -> block.RowShiftOp | None:
+        """The shift below the scale, and below a scale of columns, by a vector that waits for a reduction."""
+        item = self.scale.block
+        if isinstance(columns := scale_of(item), block.ColScaleOp):
+            item = columns.block
+        shift = shift_of(through_cast(item))
+        if isinstance(shift, block.RowShiftOp) and waits_for_reduction(shift.vector):
+            return shift
+        return None
+
+    @property
+    def rounded(self) -> SSAValue:
+        """The item that is rounded in the end, without the scale.
+
+        `swap-shift-dot` takes a shift that waits for a reduction out of the operand as well, if what is below
+        the shift is exact, and the scale of columns with it.
+        """
+        if self.shift is not None and is_exact_in(self.shift.block, self.element_type):
+            return self.shift.block
+        return self.scale.block
+
+    @property
+    def pays(self) -> bool:
+        """True if the contraction would wait for a loop that the item does not wait for."""
+        return waits_longer(self.scale.vector, self.scale.block)
+
+
+class _DotOfScale(_SwapScaleDot[block.DotOp, _ScaledOperand]):
+    """A row scale of one operand of a contraction, which may be rounded in between."""
 
     traffic = "none; the contraction no longer waits for c"
     left: ClassVar[bool]
 
-    def sites(self, op: block.DotOp) -> Iterator[block.RowScaleOp]:
-        scale = scale_of(through_cast(DotOperand(op, self.left).value))
+    def sites(self, op: block.DotOp) -> Iterator[_ScaledOperand]:
+        operand = DotOperand(op, self.left)
+        scale = scale_of(through_cast(operand.value))
         if isinstance(scale, block.RowScaleOp) and is_float_item(op.result):
-            yield scale
+            yield _ScaledOperand(operand, scale)
 
-    def rewrite(self, op: block.DotOp, site: block.RowScaleOp, rewriter: PatternRewriter) -> None:
+    def rewrite(self, op: block.DotOp, site: _ScaledOperand, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, op)
-        dot = DotOperand(op, self.left).contract(place, site.block)
         scale = block.RowScaleOp if self.left else block.ColScaleOp
-        rewriter.replace(op, (), (place(scale(dot, cast(place, site.vector, op.accumulator))),))
+        dot = self.contract(place, site)
+        rewriter.replace(op, (), (place(scale(dot, cast(place, site.scale.vector, op.accumulator))),))
+
+    def contract(self, place: Placer, site: _ScaledOperand) -> SSAValue:
+        """Contract the unscaled item."""
+        return site.operand.contract(place, site.scale.block)
 
 
-class DotOfLeftScale(_DotOfScale):
+class _DotOfExactScale(_DotOfScale):
+    """A scale that leaves no rounding, or one that is as good without it."""
+
+    side_conditions = {
+        EXACT_BELOW: "the unscaled operand is exact in the type in which it is contracted, or an "
+        "exponential, which `block-stabilize` keeps below 1; or the type has its range, and c depends on a "
+        "reduced result that the operand does not depend on"
+    }
+
+    def checks(self, site: _ScaledOperand) -> Iterator[Check]:
+        yield scale_leaves(site.rounded, site.element_type, site.pays, carried=self.left)
+
+
+class DotOfLeftScale(_DotOfExactScale):
     """diag(c)·a·bᵀ scales the rows of a·bᵀ."""
 
     left = True
@@ -55,10 +120,10 @@ class DotOfLeftScale(_DotOfScale):
     law = "A row scale of the left operand of a contraction is a row scale of its result."
     before = "dot(row_scale(a, c), b)"
     after = "row_scale(dot(a, b), c)"
-    numerics = "a is contracted unscaled: its magnitude must fit the element type (f16 can overflow)"
+    numerics = "a is contracted unscaled, and rounded if row_scale(a, c) was"
 
 
-class DotOfRightScale(_DotOfScale):
+class DotOfRightScale(_DotOfExactScale):
     """a·(diag(c)·b)ᵀ scales the columns of a·bᵀ."""
 
     left = False
@@ -69,7 +134,53 @@ class DotOfRightScale(_DotOfScale):
     numerics = "b is contracted unscaled, as for the left operand"
 
 
-class RowSumOfScale(_SwapScaleDot[block.RowSumOp, block.RowScaleOp]):
+class DotOfRoundedScale(_DotOfScale):
+    """T(diag(c)·a)·bᵀ, where the type T cannot hold a: each row of T(a) gets an exponent of its own."""
+
+    left = True
+    variant = "rounded left operand"
+    law = "A row scale that leaves a rounding to a narrower range leaves an exponent for each row."
+    before = "dot(truncf(row_scale(a, c)), b)"
+    after = "row_scale(dot(truncf(a) {bb.own_exponent}, b), c)"
+    numerics = (
+        "truncf(a) can overflow until `block-stabilize` carries it as a pair of significand and exponent"
+    )
+    side_conditions = {
+        "demand": "c depends on a reduced result that a does not depend on, and no shift by such a result is "
+        "left in a: the contraction would wait for a loop",
+        "no-exponential": "a is not computed from exponentials, which have exponents already",
+    }
+    delicate = True
+
+    def sites(self, op: block.DotOp) -> Iterator[_ScaledOperand]:
+        for site in super().sites(op):
+            in_range = scale_may_leave(site.rounded, site.element_type)
+            if not in_range and not is_bounded_exponential(site.rounded, site.element_type):
+                yield site
+
+    def checks(self, site: _ScaledOperand) -> Iterator[Check]:
+        yield Check(
+            "demand",
+            site.pays and site.shift is None,
+            "the scale waits for no more loops than the block does, so it is applied before the rounding",
+        )
+        yield Check(
+            "no-exponential",
+            not has_exponentials(site.scale.block, site.element_type),
+            "the block is computed from exponentials, and may not be in range before it is scaled",
+        )
+
+    def contract(self, place: Placer, site: _ScaledOperand) -> SSAValue:
+        return site.operand.contract_carried(place, site.scale.block)
+
+
+@dataclass(frozen=True)
+class _SummedScale:
+    op: block.RowSumOp
+    scale: block.RowScaleOp
+
+
+class RowSumOfScale(_SwapScaleDot[block.RowSumOp, _SummedScale]):
     """(diag(c)·x)·1 = c ∘ (x·1)."""
 
     variant = "row sum"
@@ -77,16 +188,20 @@ class RowSumOfScale(_SwapScaleDot[block.RowSumOp, block.RowScaleOp]):
     before = "row_sum(row_scale(x, c))"
     after = "monomial(row_sum(x), c)"
     traffic = "none; the sum no longer waits for c"
+    side_conditions = {RANGE: UNSCALED_RANGE}
 
-    def sites(self, op: block.RowSumOp) -> Iterator[block.RowScaleOp]:
+    def sites(self, op: block.RowSumOp) -> Iterator[_SummedScale]:
         scale = scale_of(op.operand)
         if isinstance(scale, block.RowScaleOp) and is_float_item(op.result):
-            yield scale
+            yield _SummedScale(op, scale)
 
-    def rewrite(self, op: block.RowSumOp, site: block.RowScaleOp, rewriter: PatternRewriter) -> None:
-        place = Placer(rewriter, op)
-        row_sum = place(block.RowSumOp(site.block, op.accumulator), op.result.name_hint)
-        rewriter.replace(op, (), (product(place, row_sum, cast(place, site.vector, op.accumulator)),))
+    def checks(self, site: _SummedScale) -> Iterator[Check]:
+        yield keeps_range(site.op.accumulator)
+
+    def rewrite(self, op: block.RowSumOp, site: _SummedScale, rewriter: PatternRewriter) -> None:
+        place, scale = Placer(rewriter, op), site.scale
+        row_sum = place(block.RowSumOp(scale.block, op.accumulator), op.result.name_hint)
+        rewriter.replace(op, (), (product(place, row_sum, cast(place, scale.vector, op.accumulator)),))
 
 
 @dataclass(frozen=True)
@@ -106,7 +221,8 @@ class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
         "x ∘ y is taken unscaled: were y scaled too, x ∘ y and c² could overflow where the product does not"
     )
     side_conditions = {
-        "once": "the other factor does not depend on the vector, so that no power of it comes out"
+        "once": "the other factor does not depend on the vector, so that no power of it comes out",
+        RANGE: UNSCALED_RANGE,
     }
     phase = Phase.LATE
 
@@ -121,6 +237,7 @@ class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
         yield Check(
             "once", plain, "the other factor depends on the vector too, and its powers can over- or underflow"
         )
+        yield keeps_range(block.element_type_of(site.other.type))
 
     def rewrite(self, op: block.MulOp, site: _ScaledFactor, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, op)
@@ -132,23 +249,40 @@ class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
         )
 
 
-class MultipleOfScale(_SwapScaleDot[block.LinearOp, Scale]):
+@dataclass(frozen=True)
+class _ScaledMultiple:
+    factor: block.CoefficientAttr
+    scale: Scale
+
+
+class MultipleOfScale(_SwapScaleDot[block.LinearOp, _ScaledMultiple]):
     """k·(diag(c)·x) = diag(c)·(k·x)."""
 
     variant = "constant factor"
     law = "A constant factor and a scale change places."
     before = "linear k * row_scale(x, c)"
     after = "row_scale(linear k * x, c)"
+    numerics = "rounds k·x instead of row_scale(x, c); k·x can underflow"
+    side_conditions = {"shrinks": "|k| is at most 1, so that k·x cannot overflow", RANGE: UNSCALED_RANGE}
 
-    def sites(self, op: block.LinearOp) -> Iterator[Scale]:
+    def sites(self, op: block.LinearOp) -> Iterator[_ScaledMultiple]:
         scale = scale_of(op.terms[0])
         if len(op.terms) == 1 and scale is not None:
-            yield scale
+            yield _ScaledMultiple(op.coefficients.data[0], scale)
 
-    def rewrite(self, op: block.LinearOp, site: Scale, rewriter: PatternRewriter) -> None:
+    def checks(self, site: _ScaledMultiple) -> Iterator[Check]:
+        factor = site.factor
+        yield Check(
+            "shrinks",
+            not factor.factors and abs(factor.value) <= 1,
+            "the factor is larger than 1, and the unscaled multiple may overflow",
+        )
+        yield keeps_range(block.element_type_of(site.scale.result.type))
+
+    def rewrite(self, op: block.LinearOp, site: _ScaledMultiple, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, op)
-        inner = linear(place, (op.coefficients.data[0], site.block))
-        rewriter.replace(op, (), (_rescaled(place, site, inner),))
+        inner = linear(place, (site.factor, site.scale.block))
+        rewriter.replace(op, (), (_rescaled(place, site.scale, inner),))
 
 
 class SumOfEqualScales(_SwapScaleDot[block.AddOp, tuple[Scale, Scale]]):
@@ -158,7 +292,11 @@ class SumOfEqualScales(_SwapScaleDot[block.AddOp, tuple[Scale, Scale]]):
     law = "The sum of two items with the same scale is the scaled sum."
     before = "add(row_scale(x, c), row_scale(y, c))"
     after = "row_scale(add(x, y), c)"
-    side_conditions = {"same-vector": "both are scaled by the same vector, and so along the same axis"}
+    numerics = "rounds x + y instead of each of the scaled items"
+    side_conditions = {
+        "same-vector": "both are scaled by the same vector, and so along the same axis",
+        RANGE: UNSCALED_RANGE,
+    }
 
     def sites(self, op: block.AddOp) -> Iterator[tuple[Scale, Scale]]:
         left, right = scale_of(op.lhs), scale_of(op.rhs)
@@ -168,6 +306,7 @@ class SumOfEqualScales(_SwapScaleDot[block.AddOp, tuple[Scale, Scale]]):
     def checks(self, site: tuple[Scale, Scale]) -> Iterator[Check]:
         left, right = site
         yield Check("same-vector", left.vector is right.vector, "the addends are scaled by different vectors")
+        yield keeps_range(block.element_type_of(left.result.type))
 
     def rewrite(self, op: block.AddOp, site: tuple[Scale, Scale], rewriter: PatternRewriter) -> None:
         left, right = site
@@ -176,4 +315,12 @@ class SumOfEqualScales(_SwapScaleDot[block.AddOp, tuple[Scale, Scale]]):
         rewriter.replace(op, (), (_rescaled(place, left, added),))
 
 
-LAWS = (DotOfLeftScale, DotOfRightScale, RowSumOfScale, ProductOfScale, MultipleOfScale, SumOfEqualScales)
+LAWS = (
+    DotOfLeftScale,
+    DotOfRightScale,
+    DotOfRoundedScale,
+    RowSumOfScale,
+    ProductOfScale,
+    MultipleOfScale,
+    SumOfEqualScales,
+)

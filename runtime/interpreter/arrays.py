@@ -26,6 +26,7 @@ from ...dialects.array import (
     ElementwiseOp,
     ExtentOp,
     IotaOp,
+    MaskedMatmulOp,
     MatmulOp,
     ReduceOp,
     ReductionKind,
@@ -42,6 +43,7 @@ from ..arrays.dtypes import BFLOAT16, Array, numpy_dtype, to_dtype, widen
 from ..errors import InterpreterError
 from .composite_semantics import evaluate_composite
 from .indexing import INDEXING, evaluate_indexing
+from .masked_products import masked_product
 from .scalar_semantics import evaluate_scalar_region, numbers_of
 
 __all__ = ["Callback", "InterpreterError", "evaluate_array_op", "numpy_dtype"]
@@ -118,6 +120,8 @@ def _evaluate(
     match op:
         case MatmulOp():
             return [_matmul(op, *arrays, float64=float64)]
+        case MaskedMatmulOp():
+            return [_masked_matmul(op, arrays, float64)]
         case ElementwiseOp():
             return _elementwise(op, arrays, float64)
         case ReduceOp():
@@ -182,6 +186,13 @@ def _matmul(op: MatmulOp, a: Array, b: Array, *, float64: bool) -> Array:
             op,
         ) from None
     return np.matmul(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
+
+
+def _masked_matmul(op: MaskedMatmulOp, arrays: Sequence[Array], float64: bool) -> Array:
+    a, b, *inputs = arrays
+    dtype = numpy_dtype(op.accumulator, float64)
+    (kept,) = evaluate_scalar_region(op.body, inputs, float64=float64)
+    return masked_product(a.astype(dtype, copy=False), b.astype(dtype, copy=False), kept)
 
 
 def _elementwise(op: ElementwiseOp, arrays: Sequence[Array], float64: bool) -> list[Array]:

@@ -20,6 +20,7 @@ from ...passes.analysis.traffic.block import algebra_flops, item_bytes, scalar_f
 from ..arrays.dtypes import Array, numpy_dtype, to_dtype, widen
 from ..errors import InterpreterError
 from .arrays import Callback, call_back
+from .masked_products import masked_product
 from .scalar_semantics import evaluate_scalar_region
 
 Item = TypeVar("Item")
@@ -428,10 +429,14 @@ class BlockInterpreter:
                 with np.errstate(all="ignore"):
                     return np.sum(operands[0], axis=-1, dtype=self._dtype(op.result.type))
             case block.DotOp():
-                a, b = (operand.astype(self._dtype(op.result.type), copy=False) for operand in operands)
+                a, b = (operand.astype(self._dtype(op.result.type), copy=False) for operand in operands[:2])
                 self.counts.flops += 2 * a.shape[0] * a.shape[1] * b.shape[0]
                 with np.errstate(all="ignore"):
-                    return a @ b.T
+                    if op.kept is None:
+                        return a @ b.T
+                    if op.masked is op.lhs:
+                        return masked_product(a, b.T, operands[2])
+                    return masked_product(b, a.T, operands[2]).T
             case _:
                 with np.errstate(all="ignore"):
                     return self._plain(op, [widen(operand) for operand in operands])

@@ -22,6 +22,7 @@ from ...dialects.array import (
 )
 from ..arrays.dtypes import Array, widen
 from ..errors import InterpreterError
+from .masked_products import masked_product
 from .scalar_semantics import erf
 
 
@@ -93,22 +94,23 @@ def _attention(op: AttentionOp, q: Array, k: Array, v: Array, *others: Array) ->
             op,
         )
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * np.asarray(op.scale_value, q.dtype)
+    visible = np.ones((), np.bool_)
     try:
         if op.bias is not None:
             scores = scores + np.broadcast_to(widen(rest.pop(0)), scores.shape)
         if op.mask is not None:
-            scores = np.where(np.broadcast_to(rest.pop(0), scores.shape), scores, -np.inf)
+            visible = np.broadcast_to(rest.pop(0), scores.shape)
     except ValueError:
         raise InterpreterError(
             f"'{op.name}' bias or mask does not broadcast to the scores' {scores.shape}", op
         ) from None
     if op.causal is not None:
-        visible = np.tri(q.shape[-2], k.shape[-2], dtype=np.bool_)  # column <= row
-        scores = np.where(visible, scores, -np.inf)
+        visible = visible & np.tri(q.shape[-2], k.shape[-2], dtype=np.bool_)  # column <= row
+    scores = np.where(visible, scores, -np.inf)
     largest = np.max(scores, axis=-1, keepdims=True)
     weights = np.exp(scores - np.where(largest == -np.inf, 0, largest)).astype(q.dtype)
     total = np.sum(weights, axis=-1, keepdims=True)
-    return np.matmul(weights / np.where(total == 0, 1, total), v)
+    return masked_product(weights / np.where(total == 0, 1, total), v, visible)
 
 
 Formula: TypeAlias = Callable[..., Array]

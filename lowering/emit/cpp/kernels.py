@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isinf
 
-from xdsl.dialects.builtin import BFloat16Type, tf32
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import block, kernel
-from ....dialects.array.core import bit_width
 from ....dialects.diagnostics import OpError
 from ....dialects.kernel.integer_ranges import type_range
 from ....dialects.kernel.precision import has_wide_lanes
@@ -19,6 +17,8 @@ from ..locations import PlaceComments, place_comment
 from ..names import Names
 from ..source_text import comment_text, mangle
 from .buffers import Arena, buffer_layout, tiles_in_buffers
+from .contractions import OUT_OF_MEMORY, ContractionEmitter
+from .masked import Masked, only_if_careful
 from .names import cpp_names
 from .pairs import are_rounded_when_stored, buffers_of_pairs, tiles_of_pairs
 from .probes import Probes
@@ -39,8 +39,6 @@ from .windows import (
     window_of,
 )
 from .work import Work
-
-OUT_OF_MEMORY = "return bb::out_of_memory;"
 
 
 def entry_name(kernel_name: str) -> str:
@@ -69,6 +67,8 @@ class KernelEmitter:
     """Tiles that are blocks of buffers."""
     shared_loops: set[Operation] = field(default_factory=set[Operation])
     """Loops whose iterations a stage divides among threads."""
+    masked: Masked = field(default_factory=Masked)
+    """The sums of the current parallel loop that masks may spoil."""
 
     @property
     def probes(self) -> Probes:
@@ -130,6 +130,7 @@ class KernelEmitter:
         stages = stages_of(op, self.dims)
         if stages is None and any(self._in_global_memory(inner) is not False for inner in op.walk()):
             stages = single_stage(op, self.dims)
+        self.masked = Masked.of(op)
         room, tiles = self._tiles(op, stages)
         tasks = " * ".join(loop.trips for loop in loops) or "1"
         over = "".join(f"[{comment_text(dim)}]" for dim in op.dim_names)
@@ -149,7 +150,7 @@ class KernelEmitter:
         inner = ["T* const memory = bb::scratch<T>(room);", f"if (!memory) {OUT_OF_MEMORY}"]
         inner += self._positions(op, "task")
         inner += tiles
-        inner += self._body(op.body.block.ops)
+        inner += self.masked.repeated(self._body(op.body.block.ops))
         return [*lines, *_closed(inner)]
 
     def _positions(self, op: kernel.ParallelOp, task: str) -> list[str]:
@@ -191,9 +192,11 @@ class KernelEmitter:
             inner: list[str] = []
             if stage % 2:
                 inner += self._united(stages.loops[stage // 2])
+            body: list[str] = []
             for line in self._body(ops):
                 # A window is nothing but a place, and other stages look through it as well.
-                (windows if line.startswith("auto* const ") else inner).append(line)
+                (windows if line.startswith("auto* const ") else body).append(line)
+            inner += self.masked.repeated(body) if stage == 0 else self.masked.at_once(body)
             if stage % 2 and stage + 1 < len(stages.ops):
                 inner += [*self.probes.after_all(), "piece.spread();"]
             bodies += [f"if (piece.runs({stage})) {{", *(f"  {line}" for line in inner), "}"]
@@ -314,6 +317,7 @@ class KernelEmitter:
                 lines += comments.before(place_comment(op))
                 lines += self.probes.before(op, self.windows)
                 lines += written
+                lines += self.masked.after(op, self.planes, self.dims)
         return lines
 
     def _statement(self, op: Operation) -> list[str]:
@@ -341,7 +345,15 @@ class KernelEmitter:
                     f"{outer}, {lanes}, {value});"
                 ]
             case kernel.ContractOp():
-                return self._contract(op)
+                return ContractionEmitter(
+                    op,
+                    self.planes,
+                    self.windows,
+                    self.dims,
+                    self.names,
+                    self.wide,
+                    self._starts_from_zero(op),
+                ).lines()
             case kernel.SweepOp():
                 return self._sweep(op)
             case _:
@@ -359,7 +371,7 @@ class KernelEmitter:
         emitter.ahead = fetched_ahead(op, self.windows, self.dims)
         emitter.left_out = same
         emitter.rounded = {tile for tile in op.outputs if are_rounded_when_stored(tile, self.pairs)}
-        return [*lines, *emitter.lines()]
+        return [*lines, *(emitter.lines() if op.careful is None else only_if_careful(emitter.lines()))]
 
     def _for(self, op: kernel.ForOp) -> list[str]:
         dim = self.dims[op.dim_names[0]]
@@ -510,101 +522,6 @@ class KernelEmitter:
             f"bb::{function}<{target.element}>({target.pointer}, {target.stride}, "
             f"{source.pointer}, {source.stride}, {outer}, {lanes});"
         ]
-
-    # Contractions
-
-    def _contract(self, op: kernel.ContractOp) -> list[str]:
-        accumulator = self.planes[op.accumulator]
-        rows, columns = (self.dims[dim].width for dim in accumulator.type.dims)
-        summed = self.dims[kernel.dims_of(op.lhs)[1]].width
-        mode = (
-            "bb::rescale" if op.scale is not None else "bb::accumulate" if op.accumulates else "bb::overwrite"
-        )
-        loop = kernel.loop_from_zero(op)
-        if loop is not None and self._starts_from_zero(op):
-            mode = f"{self.dims[loop.dim_names[0]].number} == 0 ? bb::overwrite : bb::accumulate"
-        scale = "" if op.scale is None else f", {self.planes[op.scale].pointer}"
-        if accumulator.element == "Int":
-            return self._contract_integers(op, accumulator, (rows, columns, summed), mode)
-        packed = "" if op.rhs in self.planes else self._packed_operand(op.rhs)
-        if op.multiply == tf32:
-            raise OpError(op, "multiplies in tf32, which only GPUs do; a CPU computes f32 exactly")
-        in_bf16 = isinstance(op.multiply, BFloat16Type) and not self.wide
-        if packed and accumulator.type.rows_in_lanes:
-            vectors, (_, stride) = self._operand(op.lhs)
-            function = "contract_bf16_packed" if self._in_pairs(op, in_bf16) else "contract_packed"
-            call = (
-                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, {packed}, "
-                f"{vectors}, {stride}, {columns}, bb::round_up({rows}, bb::W<T>), {summed}, {mode}{scale})"
-            )
-        elif packed:
-            left, (left_row, left_sum) = self._operand(op.lhs)
-            function = "contract_bf16_panels" if self._in_pairs(op, in_bf16) else "contract_panels"
-            call = (
-                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
-                f"{left}, {left_row}, {left_sum}, {packed}, {rows}, {columns}, {summed}, {mode}{scale})"
-            )
-        elif accumulator.type.rows_in_lanes:
-            broadcast, (by_row, by_sum) = self._operand(op.rhs)
-            vectors, (_, stride) = self._operand(op.lhs)
-            function = "contract_bf16" if in_bf16 else "contract"
-            rows = f"bb::round_up({rows}, bb::W<T>)"  # scratch memory, which has room for whole vectors
-            call = (
-                f"bb::{function}({accumulator.pointer}, {accumulator.stride}, "
-                f"{broadcast}, {by_row}, {by_sum}, {vectors}, {stride}, "
-                f"{columns}, {rows}, {summed}, {mode}{scale})"
-            )
-        else:
-            left, (left_row, left_sum) = self._operand(op.lhs)
-            right, (right_row, right_sum) = self._operand(op.rhs)
-            call = (
-                f"bb::contract_columns({accumulator.pointer}, {accumulator.stride}, "
-                f"{left}, {left_row}, {left_sum}, {right}, {right_row}, {right_sum}, "
-                f"{rows}, {columns}, {summed}, {mode}{scale})"
-            )
-        return [f"if ({call}) {OUT_OF_MEMORY}"]
-
-    def _contract_integers(
-        self, op: kernel.ContractOp, accumulator: Plane, widths: tuple[str, str, str], mode: str
-    ) -> list[str]:
-        """A contraction of integers; either operand may lie in the lanes."""
-        rows, columns, summed = widths
-        outer, lanes = op.lhs, op.rhs
-        if accumulator.type.rows_in_lanes:
-            outer, lanes, rows, columns = op.rhs, op.lhs, columns, rows
-        left, (left_row, left_sum) = self._operand(outer)
-        right, (right_row, right_sum) = self._operand(lanes)
-        bits = bit_width(accumulator.type.element_type)
-        return [
-            f"if (bb::contract_integers<{bits}>({accumulator.pointer}, {accumulator.stride}, "
-            f"{left}, {left_row}, {left_sum}, {right}, {right_row}, {right_sum}, "
-            f"{rows}, {columns}, {summed}, {mode})) {OUT_OF_MEMORY}"
-        ]
-
-    def _packed_operand(self, value: SSAValue) -> str:
-        """A block of a packed array, its groups of rows, and their distance; empty for a plain array."""
-        window = self.windows[value]
-        if window.packed is None:
-            return ""
-        return f"{window.pointer}, {window.packed.group.data}, {window.packed.elements_of_group}"
-
-    def _in_pairs(self, op: kernel.ContractOp, in_bf16: bool) -> bool:
-        """True if the packed operand lies in pairs. Raises OpError where that has no form."""
-        depth = layout.depth.data if (layout := self.windows[op.rhs].packed) is not None else 1
-        item = op.rhs.type
-        assert isinstance(item, kernel.CursorType)
-        if depth != 1 and not (depth == 2 and in_bf16 and isinstance(item.element_type, BFloat16Type)):
-            raise OpError(op, "has no form on a CPU: only bf16 that is multiplied in bf16 is packed in pairs")
-        return depth == 2
-
-    def _operand(self, value: SSAValue) -> tuple[str, tuple[str, str]]:
-        """Return an operand's pointer, and its strides along rows and columns."""
-        if value in self.planes:
-            plane = self.planes[value]
-            return plane.pointer, plane.elements()
-        window = self.windows[value]
-        by_row, by_column = window.strides
-        return window.pointer, (by_row, by_column)
 
 
 def _filling(op: kernel.FillOp, plane: Plane, wide: bool) -> str:

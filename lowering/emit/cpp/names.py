@@ -32,6 +32,10 @@ OWN = (
     "n",
     "acc",
     "other",
+    "careful",
+    "again",
+    "m",
+    "k",
 )
 """Identifiers of the emitter's own text."""
 

@@ -126,6 +126,8 @@ def _multiplies(op: Operation, index: int) -> bool:
     """True if it is a contraction that takes its left operand, and that operand alone, as pairs."""
     if not isinstance(op, kernel.ContractOp) or not isinstance(op.multiply, BFloat16Type):
         return False
+    if op.kept is not None and not op.masks_left:
+        return False  # a careful run copies the operand without a mask, element by element
     tile, packed = op.accumulator.type, op.rhs.owner
     if not isinstance(tile, kernel.TileType) or not tile.rows_in_lanes or op.operands[index] is op.rhs:
         return False

@@ -32,7 +32,7 @@ class Work:
                 case kernel.ContractOp():
                     dims = (*kernel.tile_type(op.accumulator).dims, kernel.dims_of(op.lhs)[1])
                     self._add(FLOPS, dims, around)
-                case kernel.SweepOp():
+                case kernel.SweepOp() if op.careful is None:
                     self._add(SWEEP, op.dims, around)
                 case _:
                     pass

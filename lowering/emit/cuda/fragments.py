@@ -49,6 +49,8 @@ def plan_contraction(op: kernel.ContractOp, scope: Scope, barriers: Collection[O
         and other.lhs is op.lhs
         and other not in barriers
         and isinstance(op.multiply, BFloat16Type | Float16Type)
+        and op.kept is None
+        and other.kept is None
         and _shape(op, scope) == _shape(other, scope)
         and op.accumulator is not other.accumulator
     )
@@ -81,7 +83,34 @@ def contract(plan: Contraction, scope: Scope) -> list[str]:
     sums = ", ".join(scope.held[each.accumulator].name for each in plan.all)
     right = ", ".join(scope.staged(each.rhs).pointer for each in plan.all)
     col0 = scope.held[op.accumulator].col0
-    return [*comments, *starts, f"bb::{function}({sums}, {_left(op, scope)}, {right}, {col0});"]
+    return [
+        *comments,
+        *starts,
+        *_not_finite(op, scope),
+        f"bb::{function}({sums}, {_left(op, scope)}, {right}, {col0});",
+    ]
+
+
+def _not_finite(op: kernel.ContractOp, scope: Scope) -> list[str]:
+    """What a careful run does with the right operand before a contraction that has a mask."""
+    if op.kept is None:
+        return []
+    names = [scope.held[value].name for value in (op.accumulator, op.lhs, op.kept)]
+    right = scope.staged(op.rhs)
+    function = "add_not_finite_kn" if right.rows_contiguous else "add_not_finite"
+    return [
+        "if (careful) {",
+        f"  bb::{function}({', '.join(names)}, {right.pointer}, {scope.held[op.accumulator].col0});",
+        "  __syncthreads();  // all warps have read it",
+        f"  bb::make_finite<THREADS>({right.pointer});",
+        "  __syncthreads();",
+        "}",
+    ]
+
+
+def nan_check(tile: SSAValue, scope: Scope) -> list[str]:
+    """Look for NaN in a sum that masks may have spoilt."""
+    return [f"again |= bb::any_nan({scope.held[tile].name});"]
 
 
 def _depth(op: kernel.ContractOp, scope: Scope) -> str:

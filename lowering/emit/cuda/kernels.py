@@ -12,7 +12,7 @@ from ....dialects.diagnostics import OpError
 from ..locations import PlaceComments
 from ..source_text import comment_text
 from . import fragment_sweep, fragments, row_pieces, shared_rows, statements
-from .plan import Copying, KernelPlan, Loop, RowLoop, RowPartLoop, Statement, Step, View
+from .plan import Copying, KernelPlan, Loop, NanCheck, RowLoop, RowPartLoop, Statement, Step, View
 from .scope import Form, Scope
 from .staging import (
     Barrier,
@@ -62,7 +62,8 @@ WRITERS: Mapping[type[Operation], Mapping[Form, Writer]] = {
 
 def write_kernel(plan: KernelPlan) -> str:
     """The function, as CUDA C++ text. Raises OpError for what has no form on a GPU."""
-    body = [*_positions(plan), *_body(plan.steps, plan.scope)]
+    steps = _body(plan.steps, plan.scope)
+    body = [*_positions(plan), *(_repeated(steps) if plan.may_repeat else steps)]
     parameters = list(plan.parameters)
     tiles = _tiles(plan)
     if plan.launch.scratch:
@@ -127,6 +128,18 @@ def _tiles(plan: KernelPlan) -> list[str]:
     return lines
 
 
+def _repeated(body: list[str]) -> list[str]:
+    """A body that runs a second time, carefully, where masks have spoilt a sum: see `kernel/masked.py`."""
+    return [
+        "// once, and again with care if a factor that a mask hides is NaN or infinite",
+        "for (bool careful = false, again = true; again; careful = true) {",
+        "  again = false;",
+        *_indented(body),
+        "  again = __syncthreads_or(again && !careful);",
+        "}",
+    ]
+
+
 def _positions(plan: KernelPlan) -> list[str]:
     """The lines that compute an iteration's blocks from its number."""
     names = plan.launch.grid
@@ -167,6 +180,8 @@ def _step(step: Step, scope: Scope) -> list[str]:
             return [f"auto* const {step.window.pointer} = {step.window.origin};"]
         case Copying():
             return write_fetch(step.fetch)
+        case NanCheck():
+            return (fragments if step.form is Form.Registers else statements).nan_check(step.tile, scope)
         case Barrier():
             return write_barrier(step)
         case Loop():
@@ -183,7 +198,10 @@ def _statement(step: Statement, scope: Scope) -> list[str]:
     writer = WRITERS.get(type(step.op), {}).get(step.form)
     if writer is None:
         raise OpError(step.op, step.form.refusal)
-    return writer(step.subject, scope)
+    lines = writer(step.subject, scope)
+    if isinstance(step.op, kernel.SweepOp) and step.op.careful is not None:
+        return ["if (careful) {", *_indented(lines), "}"]
+    return lines
 
 
 def _loop(loop: Loop, scope: Scope) -> list[str]:

@@ -50,6 +50,8 @@ OWN = (
     "uint4",
     "dim3",
     "size_t",
+    "careful",
+    "again",
 )
 
 

@@ -122,7 +122,15 @@ class RowLoop:
     body: tuple[Step, ...]
 
 
-Step = View | Copying | Statement | Barrier | Loop | RowPartLoop | RowLoop
+@dataclass(frozen=True, kw_only=True)
+class NanCheck:
+    """A look for NaN in a sum that masks may have spoilt."""
+
+    tile: SSAValue
+    form: Form
+
+
+Step = View | Copying | Statement | NanCheck | Barrier | Loop | RowPartLoop | RowLoop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,3 +150,5 @@ class KernelPlan:
     steps: tuple[Step, ...]
     uses_lanes: bool
     """True if statements refer to the thread's warp and lane."""
+    may_repeat: bool = False
+    """True if contractions have masks, so that the body may run a second time, carefully."""

@@ -30,6 +30,7 @@ from .plan import (
     CudaKernel,
     KernelPlan,
     Loop,
+    NanCheck,
     RowLoop,
     RowPartLoop,
     Statement,
@@ -88,6 +89,7 @@ def plan_kernel(
         scope=body.scope,
         steps=body.steps,
         uses_lanes=body.uses_lanes,
+        may_repeat=bool(kernel.masked_sums(parallel)),
     )
 
 
@@ -188,9 +190,17 @@ class _TilePlanner:
             step = self._step(op)
             if step is not None:
                 found.append(step)
+            found += self._checks(op)
             if isinstance(step, Statement) and isinstance(step.subject, fragments.Contraction):
                 second = step.subject.second or second
         return tuple(found)
+
+    def _checks(self, op: Operation) -> list[Step]:
+        """The looks at the sums that an operation completes."""
+        tiles = kernel.masked_sums(self.given.parallel).get(op, [])
+        forms = [Form.Registers if tile in self.scope.held else Form.Memory for tile in tiles]
+        found: list[Step] = [NanCheck(tile=tile, form=form) for tile, form in zip(tiles, forms, strict=True)]
+        return [self.staging.barrier(), *found] if Form.Memory in forms else found
 
     def _step(self, op: Operation) -> Step | None:
         """The step of an operation; None for one without text of its own."""

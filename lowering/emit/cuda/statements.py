@@ -104,6 +104,10 @@ def contract(op: kernel.ContractOp, scope: Scope) -> list[str]:
     left, right = _operand(op, op.lhs, "row", scope), _operand(op, op.rhs, "col", scope)
     result = f"bb::scalar::as<{storage_type(acc.type.element_type)}>(total)"
     sign = "+=" if op.accumulates or op.scale is not None else "="
+    skipped = ""
+    if op.kept is not None:
+        places = ("row", "k") if op.masks_left else ("col", "k")
+        skipped = f"if (!careful || {scope.tile(op.kept).element(*places)} != 0) "
     left_name, right_name = (comment_text(value.name_hint or "tile") for value in (op.lhs, op.rhs))
     if is_float(acc.type.element_type):
         step = f"total += {left} * {right}"
@@ -111,13 +115,20 @@ def contract(op: kernel.ContractOp, scope: Scope) -> list[str]:
         step = f"total = bb::scalar::multiply_added<{kind}>(total, {left}, {right})"
     body = [
         f"{kind} total = {start};",
-        f"for (int k = 0; k < {summed}; k++) {step};",
+        f"for (int k = 0; k < {summed}; k++) {skipped}{step};",
         f"{acc.element('row', 'col')} = {result};",
     ]
     return [
         f"// {acc.pointer} {sign} {left_name} * {right_name}^T",
         *flat(rows, cols, body, rows_first=acc.type.rows_in_lanes),
     ]
+
+
+def nan_check(tile: SSAValue, scope: Scope) -> list[str]:
+    """Look for NaN in a sum that masks may have spoilt."""
+    held = scope.tile(tile)
+    value = f"bb::scalar::value({held.element('row', 'col')})"
+    return _each(held.type, [f"again |= {value} != {value};"], scope)
 
 
 def _operand(op: kernel.ContractOp, value: SSAValue, place: str, scope: Scope) -> str:

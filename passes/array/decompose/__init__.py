@@ -14,7 +14,7 @@ from xdsl.ir import TypeAttribute
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker, RewritePattern
 
-from ....dialects.array import MatmulOp, ReduceOp, ReductionKind, element_type_of
+from ....dialects.array import MaskedMatmulOp, MatmulOp, ReduceOp, ReductionKind, element_type_of
 from ....dialects.scalar import is_float
 from .activations import DecomposeGelu, DecomposeRelu, DecomposeSigmoid, DecomposeSilu
 from .attention import DecomposeAttention
@@ -62,13 +62,13 @@ class ArrayDecomposePass(ModulePass):
         patterns = decompose_patterns(self.accumulate)
         PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_module(op)
         for inner in op.walk():
-            if isinstance(inner, MatmulOp | ReduceOp):
+            if isinstance(inner, MatmulOp | MaskedMatmulOp | ReduceOp):
                 self._accumulate(inner)
 
-    def _accumulate(self, op: MatmulOp | ReduceOp) -> None:
+    def _accumulate(self, op: MatmulOp | MaskedMatmulOp | ReduceOp) -> None:
         """Say where a sum is kept, if the operation does not and the default is another type."""
         element_type = element_type_of(op.operands[0])
-        is_sum = isinstance(op, MatmulOp) or op.kind.data is ReductionKind.SUM
+        is_sum = not isinstance(op, ReduceOp) or op.kind.data is ReductionKind.SUM
         if not is_sum or not is_float(element_type) or op.acc is not None:
             return
         wanted = computing_type(element_type, self.accumulate)

@@ -2,11 +2,13 @@
 
 import math
 
-from xdsl.dialects.builtin import TensorType, i32
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import TensorType, i1, i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
-from ....dialects.array import DYNAMIC, AttentionOp, IotaOp, MatmulOp, ReshapeOp, shape_of
+from ....dialects.array import DYNAMIC, AttentionOp, IotaOp, MaskedMatmulOp, MatmulOp, ReshapeOp, shape_of
 from ....dialects.scalar_builder import ScalarBuilder
 from .expansion import Decomposition, Expansion
 
@@ -41,12 +43,28 @@ def _masked(s: ScalarBuilder, x: SSAValue, keep: SSAValue) -> SSAValue:
     return s.select(keep, x, s.constant(-math.inf, x.type))
 
 
+def _is_earlier(s: ScalarBuilder, row: SSAValue, column: SSAValue) -> SSAValue:
+    return s.compare_integers("sle", column, row)
+
+
 def _causal(s: ScalarBuilder, x: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
-    return _masked(s, x, s.compare_integers("sle", column, row))
+    return _masked(s, x, _is_earlier(s, row, column))
+
+
+def _is_visible(builder: Builder, *elements: SSAValue) -> SSAValue:
+    """A key is visible if it is in the mask, the first element if that is an i1, and not later than the row."""
+    s = ScalarBuilder(builder)
+    mask = [element for element in elements if element.type == i1]
+    indices = [element for element in elements if element.type != i1]
+    conditions = [*mask, *([_is_earlier(s, *indices)] if indices else [])]
+    return s.insert(arith.AndIOp(*conditions)) if len(conditions) == 2 else conditions[0]
 
 
 class DecomposeAttention(Decomposition):
     """attention(q, k, v) = softmax(scale q k^T + bias, masked with -inf) v.
+
+    What a boolean or causal mask hides has the probability 0; the product with v leaves it out as well, since
+    0 times a value that is NaN or infinite would be NaN.
 
     Grouped heads: q becomes [..., Hkv, R, M, D] and k and v [..., Hkv, 1, N, D], so that the matrix products
     broadcast one head of k and v to its R query heads. With one query q becomes [..., Hkv, R, D].
@@ -75,25 +93,32 @@ class DecomposeAttention(Decomposition):
                 result_element_type=expansion.type,
             ),
         )
+        mask = None if op.mask is None else self._aligned(expansion, "mask_groups", op.mask, groups)
         scores = self._adjust(expansion, op, scores, groups)
+        if mask is not None:
+            scores = expansion.elementwise("masked", [scores, mask], _masked)
+        indices = None if op.causal is None else self._indices(expansion, scores)
+        if indices is not None:
+            scores = expansion.elementwise("causal", [scores, *indices], _causal)
         probs = expansion.softmax(scores, -1)
-        result = expansion.insert("attended", MatmulOp(probs, v))
+        visible = [*([] if mask is None else [mask]), *(indices or ())]
+        product = (
+            MaskedMatmulOp.from_function(probs, v, visible, _is_visible) if visible else MatmulOp(probs, v)
+        )
+        result = expansion.insert("attended", product)
         if op.group_size > 1:
             result = expansion.insert("attended", ReshapeOp(result, shape_of(op.result)))
         expansion.finish(result)
 
     def _adjust(self, expansion: Expansion, op: AttentionOp, scores: SSAValue, groups: int) -> SSAValue:
-        """Scale, bias, mask and causal mask, each where it is asked for."""
+        """Scale and bias, each where it is asked for."""
         scale = op.scale_value
         if scale != 1.0:
             scores = expansion.multiply_by("scaled", scores, scale)
         if op.bias is not None:
             bias = self._aligned(expansion, "bias_groups", op.bias, groups)
             scores = expansion.elementwise("biased", [scores, bias], ScalarBuilder.add)
-        if op.mask is not None:
-            mask = self._aligned(expansion, "mask_groups", op.mask, groups)
-            scores = expansion.elementwise("masked", [scores, mask], _masked)
-        return self._causal(expansion, scores) if op.causal is not None else scores
+        return scores
 
     def _aligned(self, expansion: Expansion, hint: str, value: SSAValue, groups: int) -> SSAValue:
         """A bias or mask in the shape of grouped scores."""
@@ -101,15 +126,12 @@ class DecomposeAttention(Decomposition):
             _split_heads(expansion, hint, value, groups) if groups > 1 and len(shape_of(value)) > 2 else value
         )
 
-    def _causal(self, expansion: Expansion, scores: SSAValue) -> SSAValue:
+    def _indices(self, expansion: Expansion, scores: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The row and the column of a score."""
         rank = len(shape_of(scores))
         rows, columns = shape_of(scores)[-2:]
         row = IotaOp(rank - 2, like=scores) if rows == DYNAMIC else IotaOp(0, TensorType(i32, (rows, 1)))
         column = (
             IotaOp(rank - 1, like=scores) if columns == DYNAMIC else IotaOp(1, TensorType(i32, (1, columns)))
         )
-        return expansion.elementwise(
-            "causal",
-            [scores, expansion.insert("row", row), expansion.insert("column", column)],
-            _causal,
-        )
+        return expansion.insert("row", row), expansion.insert("column", column)

@@ -45,7 +45,7 @@ def law(value: SSAValue, request: Request) -> Step | None:
             return of_broadcast(op, request)
         case array.TransposeOp() as op:
             return of_transpose(op, request)
-        case array.MatmulOp() as op:
+        case array.MatmulOp() | array.MaskedMatmulOp() as op:
             return of_matmul(op, request)
         case array.ReduceOp() as op:
             return of_reduce(op, request)
@@ -115,8 +115,11 @@ def of_transpose(op: array.TransposeOp, request: Request) -> Step:
     return Step([Node.of(op.input, tuple(inner))], build)
 
 
-def matmul_requests(op: array.MatmulOp, request: Request, contracted: Cut = WHOLE) -> list[Node]:
-    """Return what a matmul needs of its operands for a part of its result, and for a part of the sum."""
+Product = array.MatmulOp | array.MaskedMatmulOp
+
+
+def matmul_requests(op: Product, request: Request, contracted: Cut = WHOLE) -> list[Node]:
+    """Return what a product needs of its operands for a part of its result, and for a part of the sum."""
     rank = len(request)
     nodes: list[Node] = []
     for operand, own, own_last in (
@@ -126,10 +129,14 @@ def matmul_requests(op: array.MatmulOp, request: Request, contracted: Cut = WHOL
         outer = shape_of(operand)[:-2]
         batch = broadcast_axes(outer, shape_of(op.result)[: rank - 2], request[: rank - 2])
         nodes.append(Node.of(operand, (*batch, *((contracted, own) if own_last else (own, contracted)))))
+    if isinstance(op, array.MaskedMatmulOp):
+        pairs = (*request[:-1], contracted)
+        for value in op.inputs:
+            nodes.append(Node.of(value, broadcast_axes(shape_of(value), op.pair_shape, pairs)))
     return nodes
 
 
-def of_matmul(op: array.MatmulOp, request: Request) -> Step:
+def of_matmul(op: Product, request: Request) -> Step:
     """Rows of a product are rows of its left operand, columns those of its right one."""
 
     def build(writer: Writer, operands: Sequence[SSAValue]) -> SSAValue:
@@ -138,16 +145,19 @@ def of_matmul(op: array.MatmulOp, request: Request) -> Step:
     return Step(matmul_requests(op, request), build)
 
 
-def part_of_matmul(
-    op: array.MatmulOp, operands: Sequence[SSAValue], *, rounded: bool = True
-) -> array.MatmulOp:
-    """The same matmul of parts of the operands; in the accumulator's type where it is not to be rounded."""
+def part_of_matmul(op: Product, operands: Sequence[SSAValue], *, rounded: bool = True) -> Product:
+    """The same product of parts of the operands; in the accumulator's type where it is not to be rounded."""
+    result = element_type_of(op.result) if rounded else op.accumulator
+    a, b, *inputs = operands
+    if isinstance(op, array.MaskedMatmulOp):
+        return array.MaskedMatmulOp(a, b, inputs, op.body.clone(), acc=op.acc, result_element_type=result)
     return array.MatmulOp(
-        *operands,
+        a,
+        b,
         transpose_a=op.transpose_a is not None,
         transpose_b=op.transpose_b is not None,
         acc=op.acc,
-        result_element_type=element_type_of(op.result) if rounded else op.accumulator,
+        result_element_type=result,
     )
 
 

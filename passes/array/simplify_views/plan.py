@@ -129,7 +129,7 @@ class Plan:
         """
         parts: defaultdict[Operation, list[Node]] = defaultdict(list)
         for node in self.steps:
-            if isinstance(node.value.owner, array.MatmulOp):
+            if isinstance(node.value.owner, array.MatmulOp | array.MaskedMatmulOp):
                 parts[node.value.owner].append(node)
         found: set[Node] = set()
         for nodes in parts.values():

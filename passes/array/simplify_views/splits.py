@@ -33,7 +33,7 @@ from .cuts import (
     restrict,
     whole,
 )
-from .laws import add, matmul_requests, part_of_matmul, part_of_reduce, pieces_of, reduce_request
+from .laws import Product, add, matmul_requests, part_of_matmul, part_of_reduce, pieces_of, reduce_request
 from .parts import Node, Step, Writer
 
 Partition: TypeAlias = tuple[Cut, ...]
@@ -177,14 +177,18 @@ def _follow(place: _Place, use: Use) -> Split | list[_Place]:
                 return Split(axis, cuts)
             removed = 0 if op.keepdims is not None else sum(other < axis for other in axes)
             return [_Place(op.result, axis - removed, cuts)]
-        case array.MatmulOp():
+        case array.MatmulOp() | array.MaskedMatmulOp():
             return _through_matmul(op, use.index, place)
         case _:
             raise Refused
 
 
-def _through_matmul(op: array.MatmulOp, index: int, place: _Place) -> Split | list[_Place]:
+def _through_matmul(op: Product, index: int, place: _Place) -> Split | list[_Place]:
     rank, result = len(shape_of(place.value)), len(shape_of(op.result))
+    if index > 1 and place.axis < rank - 1:  # what says which pairs a masked product keeps
+        return [_Place(op.result, place.axis + result - rank, place.cuts)]
+    if index > 1:
+        return Split(0, place.cuts)
     flag = op.transpose_a if index == 0 else op.transpose_b
     if place.axis == rank - (1 if (index == 0) == (flag is None) else 2):
         return Split(0, place.cuts)
@@ -273,21 +277,22 @@ def _through_concat(op: array.ConcatOp, index: int, axis: int, cuts: Partition) 
 
 def split_step(op: Operation, split: Split, request: Request) -> Step:
     """Return the step that makes a part of the result of a split operation."""
-    if isinstance(op, array.MatmulOp):
+    if isinstance(op, array.MatmulOp | array.MaskedMatmulOp):
         return _split_matmul(op, split, request)
     assert isinstance(op, array.ReduceOp)
     return _split_reduce(op, split, request)
 
 
-def _split_matmul(op: array.MatmulOp, split: Split, request: Request) -> Step:
+def _split_matmul(op: Product, split: Split, request: Request) -> Step:
     """concat(a, b) c = a slice(c) + b slice(c), added in the accumulator's type."""
     nodes = [node for cut in split.cuts for node in matmul_requests(op, request, cut)]
+    step = len(op.operands)
 
     def build(writer: Writer, operands: Sequence[SSAValue]) -> SSAValue:
         hint = op.result.name_hint
         parts = [
-            writer.add(part_of_matmul(op, pair, rounded=False), hint and f"{hint}_part")
-            for pair in zip(operands[::2], operands[1::2], strict=True)
+            writer.add(part_of_matmul(op, part, rounded=False), hint and f"{hint}_part")
+            for part in zip(*(operands[first::step] for first in range(step)), strict=True)
         ]
         return _combined(writer, ReductionKind.SUM, parts, element_type_of(op.result), hint)
 

@@ -7,6 +7,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects import block
+from ....dialects.attributes import OWN_EXPONENT
 from ....dialects.block import CoefficientAttr, Kind
 from ...analysis.items import body_ops, mask_of, through_cast, unary
 
@@ -174,9 +175,11 @@ def wants_pair(op: block.ElementwiseOp) -> bool:
 
 
 def has_work(function: FuncOp) -> bool:
-    """True if a block program has exponentials to be carried as pairs."""
+    """True if a block program has exponentials to be carried as pairs, or roundings with own exponents."""
     return any(
-        isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op) for op in function.walk()
+        isinstance(op, block.ElementwiseOp)
+        and ((is_exp(op) and wants_pair(op)) or OWN_EXPONENT in op.attributes)
+        for op in function.walk()
     )
 
 

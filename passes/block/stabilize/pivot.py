@@ -17,11 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import block
+from ....dialects.attributes import OWN_EXPONENT
 from ....dialects.scalar_builder import ScalarBuilder
+from ...analysis.roundings import rounds_to_smaller_range
 from .expressions import Expression, expression_of
 from .shift_invariance import is_shift_invariant
 from .values import Writer
@@ -153,4 +156,9 @@ def _shift_item(item: SSAValue, shift: SSAValue) -> SSAValue:
         shifted.result,
         lambda use: use.operation is not shifted and not isinstance(use.operation, block.StoreOp),
     )
+    for use in shifted.result.uses:
+        rounded = use.operation
+        # x was a number of the narrower type. x less its pivot may be larger than that, or very small.
+        if rounds_to_smaller_range(rounded):
+            rounded.attributes[OWN_EXPONENT] = UnitAttr()
     return shifted.result

@@ -17,13 +17,14 @@ class _Taken:
     """An old result of a map, and the number of the new one.
 
     `exponent` is the number of the result that is its exponent; `outside` has exponents from outside the map,
-    or is None for a plain result.
+    or is None for a plain result. `local` says of what kind the pair is.
     """
 
     old: SSAValue
     index: int
     exponent: int | None = None
     outside: Exponents | None = None
+    local: bool = False
 
 
 class Results:
@@ -57,7 +58,7 @@ class Results:
         exponent = self._exponent(Pair(value.significand, inside), kind) if inside else None
         pivot = exponent if kind is Kind.Sum else None
         index = self._yield(value.significand, kind, pivot)
-        self._taken.append(_Taken(old, index, exponent, outside))
+        self._taken.append(_Taken(old, index, exponent, outside, value.local))
 
     def _maximum(self, value: SSAValue) -> int:
         """The number of the result that is a value's maximum: that of an equal exponent, if there is one, so
@@ -98,5 +99,5 @@ class Results:
                 is_maximum = new.result_kinds[taken.exponent] is Kind.Max
                 top.name_hint = top.name_hint or ("top" if is_maximum else "exponent")
                 own = ((top, 1),)
-            found[taken.old] = Pair(result, (*own, *taken.outside))
+            found[taken.old] = Pair(result, (*own, *taken.outside), taken.local)
         return found

@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import block
+from ....dialects.attributes import OWN_EXPONENT
 from ....dialects.block import CoefficientAttr
 from ...analysis.facts import is_positive
 from ...analysis.items import through_cast
@@ -82,8 +83,14 @@ class Translator:
             self._map(op, write)
             return
         values = [self.known[operand] for operand in op.operands]
+        if any(isinstance(value, Pair) and value.local for value in values):
+            values = self._without_local_pairs(op, values, write)
         result: Value | None = None
-        if (top := own_maximum(op)) is not None:
+        if OWN_EXPONENT in op.attributes:
+            result = write.localized(
+                self._plain(op.operands[0], write), block.element_type_of(op.results[0].type)
+            )
+        elif (top := own_maximum(op)) is not None:
             result = self._guarded(op, top, write)
         elif isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op):
             result = self._exp(op, write)
@@ -113,6 +120,19 @@ class Translator:
             return write(type(op)(self._plain(op.block, write), write.negated(pivot)))
         plain = {operand: self._plain(operand, write) for operand in op.operands if operand is not top}
         return write(op.clone({**plain, top: pivot}))
+
+    def _without_local_pairs(self, op: Operation, values: list[Value], write: Writer) -> list[Value]:
+        """Return the operands of an operation; local pairs are plain values unless it carries them on."""
+        match op:
+            case block.LoadOp() | block.StoreOp() | block.ReduceOp():
+                return values
+            case block.DotOp() | block.RowScaleOp():
+                return [values[0], self.made_plain(values[1], write)]
+            case _:
+                return [
+                    self.made_plain(value, write) if isinstance(value, Pair) and value.local else value
+                    for value in values
+                ]
 
     # Exponentials
 
@@ -181,24 +201,32 @@ class Translator:
                 exponents = tuple(
                     (write(block.LoadOp(exponent), "exponent"), count) for exponent, count in first.exponents
                 )
-                return Pair(write(block.LoadOp(first.significand)), exponents)
+                return first.with_parts(write(block.LoadOp(first.significand)), exponents)
             case block.StoreOp() if isinstance(first, Pair) and not escapes(op.result):
                 own = [write.settled(first)] if first.exponents else []
                 exponents = tuple((write(block.StoreOp(exponent), "exponent"), 1) for exponent in own)
-                return Pair(write(block.StoreOp(first.significand)), exponents)
+                return first.with_parts(write(block.StoreOp(first.significand)), exponents)
             case block.ReduceOp() if isinstance(first, Pair):
                 return self._reduce(op, first, write)
             case block.RowSumOp() if isinstance(first, Pair):
                 return self._row_sum(op, first, write)
             case block.DotOp() if isinstance(first, Pair):
                 other = self.made_plain(values[1], write)
-                return Pair(write(block.DotOp(first.significand, other, op.accumulator)), first.exponents)
+                kept = None if op.kept is None else self.made_plain(values[2], write)
+                dot = block.DotOp(first.significand, other, op.accumulator, kept)
+                return first.with_parts(write(dot))
             case block.OuterOp() if isinstance(first, Pair):
                 other = self.made_plain(values[1], write)
                 return Pair(write(block.OuterOp(first.significand, other)), first.exponents)
             case block.ColScaleOp() if isinstance(first, Pair):
                 vector = self.made_plain(values[1], write)
                 return Pair(write(block.ColScaleOp(first.significand, vector)), first.exponents)
+            case block.RowScaleOp() if isinstance(first, Pair) and first.local:
+                vector = self.made_plain(values[1], write)
+                power = write.power(write.exponent(first.exponents), "power")
+                power = write.as_type(power, block.element_type_of(vector.type))
+                factor = write(block.MonomialOp([(vector, 1), (power, 1)]), vector.name_hint)
+                return write(block.RowScaleOp(first.significand, factor))
             case block.RowScaleOp() | block.MulOp():
                 parts = [self._significand(value, write) for value in values]
                 exponents = combined(*((exponents_of(value), 1) for value in values))
@@ -240,7 +268,7 @@ class Translator:
             argument.name_hint = list_.name_hint
             items.append(loaded(block.LoadOp(argument)))
         counts = [count for _, count in value.exponents]
-        item = Pair(items[0], tuple(zip(items[1:], counts, strict=True)))
+        item = value.with_parts(items[0], tuple(zip(items[1:], counts, strict=True)))
         results = Results(self.made_plain, loaded)
         results.take(item, op.kind.data, op.result)
         inner.add_op(block.YieldOp(*results.yielded))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log
 from typing import TypeAlias
@@ -28,10 +28,19 @@ class Pair:
 
     Without exponents, it is an exponential that is bounded already, or a sum of such: 0 if all terms are
     masked. An exponent may have another type than the significand; computations with it widen it to f32.
+
+    A pair is `local` if it is no exponential: its exponent only keeps an item in the range of its type. It is
+    carried through lists, contractions and sums, and is a plain value for any other operation.
     """
 
     significand: SSAValue
     exponents: Exponents
+    local: bool = False
+
+    def with_parts(self, significand: SSAValue, exponents: Exponents | None = None) -> Pair:
+        """The same kind of pair with another significand, and with other exponents if they are given."""
+        own = self.exponents if exponents is None else exponents
+        return replace(self, significand=significand, exponents=own)
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,13 @@ def wide(element_type: Attribute) -> Attribute:
 
 
 _LN2 = log(2)
+
+_LARGEST = 2.0**14
+"""The largest element of a row that has an exponent of its own: f16 ends below 2^16, and has no more than 10
+bits below 2^-14. A wider type holds the products of such rows as well.
+"""
+_SMALLEST, _SMALLEST_F64 = 2.0**-110, 2.0**-1000
+"""The largest element of a row, at least: 2^14 over it is in range."""
 
 Scalars = Callable[[ScalarBuilder, list[SSAValue]], SSAValue]
 
@@ -251,11 +267,9 @@ class Writer:
         """significand · exp(exponent), and 0 where the significand is 0."""
         if not pair.exponents:
             return pair.significand
-        exponent = self.exponent(pair.exponents)
-        type = block.item_type(dims_of(exponent), wide(block.element_type_of(exponent.type)))
-        factor = self.elementwise(
-            [exponent], type, "factor", lambda to, args: to.exp(to.convert(args[0], type.element_type))
-        )
+        factor = self.power(self.exponent(pair.exponents), "factor")
+        type = factor.type
+        assert isinstance(type, block.ItemType)
         element_type = block.element_type_of(pair.significand.type)
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
@@ -265,6 +279,34 @@ class Writer:
             return to.select(masked, zero, to.convert(value, element_type))
 
         return self.elementwise([pair.significand, factor], pair.significand.type, "value", scalars)
+
+    def power(self, exponent: SSAValue, hint: str) -> SSAValue:
+        """exp of an exponent, in f32 at least."""
+        type = block.item_type(dims_of(exponent), wide(block.element_type_of(exponent.type)))
+        return self.elementwise(
+            [exponent], type, hint, lambda to, args: to.exp(to.convert(args[0], type.element_type))
+        )
+
+    def localized(self, item: SSAValue, element_type: Attribute) -> Pair:
+        """The item in a narrower type, with an exponent for each row: its largest element becomes `_LARGEST`.
+
+        No row overflows, and none is closer to underflow than others of ordinary size.
+        """
+        item = self.widened(item)
+        own = block.element_type_of(item.type)
+        size = self.elementwise([item], item.type, "size", lambda to, args: to.insert(math.AbsFOp(args[0])))
+        top = self(block.RowMaxOp(size), "top")
+
+        def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+            """log of the largest element over `_LARGEST`; rows of zeros get the smallest exponent."""
+            smallest = to.constant(_SMALLEST if bit_width(own) == 32 else _SMALLEST_F64, own)
+            largest = to.constant(log(_LARGEST), own)
+            return to.subtract(to.insert(math.LogOp(to.maximum(args[0], smallest))), largest)
+
+        exponent = self.elementwise([top], top.type, "exponent", scalars)
+        unit = self.power(self.negated(exponent), "unit")
+        scaled = self(block.RowScaleOp(item, unit), "scaled")
+        return Pair(self.as_type(scaled, element_type), ((exponent, 1),), local=True)
 
     def rescaled(self, item: SSAValue, exponent: SSAValue, top: SSAValue) -> SSAValue:
         """s·exp(e - t), with the factor 1 where e = t."""

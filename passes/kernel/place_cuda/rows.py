@@ -114,6 +114,8 @@ def _fits_contraction(op: kernel.ContractOp, plan: RowPlan) -> bool:
     left, right = op.lhs, op.rhs
     if op.accumulator not in plan.held or (op.scale is not None and op.scale not in plan.held):
         return False
+    if op.kept is not None and not _fits_masked(op, plan):
+        return False
     if right in plan.held or _packed(right):
         return False
     if isinstance(left.type, kernel.CursorType):
@@ -134,6 +136,20 @@ def _is_staged(right: SSAValue) -> bool:
     assert isinstance(right.owner, kernel.TileOp)
     loaded = any(isinstance(op, kernel.LoadOp) for op in kernel.writers(right))
     return loaded or right.owner.swizzled is not None
+
+
+def _fits_masked(op: kernel.ContractOp, plan: RowPlan) -> bool:
+    """True if a careful run can compute a contraction with a mask over its left operand, in registers. It
+    writes to the tile of the right operand, which must be made in each iteration anew, for nothing else.
+    """
+    assert op.kept is not None
+    if op.lhs not in plan.held or op.kept not in plan.held or not op.masks_left:
+        return False
+    users = {use.operation for use in op.rhs.uses}
+    makers = [op.rhs.owner] if isinstance(op.rhs.type, kernel.CursorType) else kernel.writers(op.rhs)
+    return users <= {op, *makers} and all(
+        isinstance(maker, Operation) and maker.parent is op.parent for maker in makers
+    )
 
 
 def _packed(value: SSAValue) -> bool:

@@ -22,6 +22,8 @@ def transpose_contractions(parallel: kernel.ParallelOp) -> None:
     for op in list(parallel.walk()):
         if not isinstance(op, kernel.ContractOp) or not isinstance(op.lhs.type, kernel.CursorType):
             continue
+        if op.kept is not None:
+            continue  # a careful run needs the mask over the left operand
         if _must_be_left_operand(op):
             tiles = _turned_with(op.accumulator)
             if tiles is not None:

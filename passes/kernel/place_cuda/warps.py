@@ -93,7 +93,7 @@ def held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, blo
     for tile in plan.held:
         type = tile.type
         assert isinstance(type, kernel.TileType)
-        if len(type.dims) == 2 and tile in lives:
+        if len(type.dims) == 2 and tile in lives and not _is_rare(tile):
             columns = padded(length_of(dims, type.dims[1]) or 0)
             low, high = lives[tile]
             # An element's registers are free as soon as the last one that reads it has done so.
@@ -103,6 +103,11 @@ def held_at_once(parallel: kernel.ParallelOp, plan: RowPlan, dims: dict[str, blo
         now += change
         most = max(most, now)
     return most
+
+
+def _is_rare(tile: SSAValue) -> bool:
+    """True for a mask that only careful runs compute: they may spill registers."""
+    return all(isinstance(op, kernel.SweepOp) and op.careful is not None for op in kernel.writers(tile))
 
 
 class StagedOperands:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
 from ....dialects import block
+from ....dialects.attributes import OWN_EXPONENT
 from ..law import Placer
 from .items import cast
 
@@ -38,9 +40,20 @@ class DotOperand:
         """Contract another item in place of the operand, in its element type; with `other` if it is given."""
         own = cast(place, own, block.element_type_of(self.value.type))
         operands = self.in_order(own, self.other if other is None else other)
-        return place(block.DotOp(*operands, self.dot.accumulator), self.dot.result.name_hint)
+        dot = block.DotOp(*operands, self.dot.accumulator, self.dot.kept)
+        return place(dot, self.dot.result.name_hint)
+
+    def contract_carried(self, place: Placer, own: SSAValue) -> SSAValue:
+        """Contract another item in place of the operand, rounded with an exponent of its own for each row.
+
+        The item has another element type than the operand.
+        """
+        rounded = cast(place, own, block.element_type_of(self.value.type))
+        assert isinstance(rounded.owner, block.ElementwiseOp)
+        rounded.owner.attributes[OWN_EXPONENT] = UnitAttr()
+        return self.contract(place, rounded)
 
 
-def operands_of(dot: block.DotOp) -> tuple[DotOperand, DotOperand]:
-    """Return the left and the right operand of a contraction."""
-    return DotOperand(dot, True), DotOperand(dot, False)
+def operands_of(dot: block.DotOp) -> tuple[DotOperand, ...]:
+    """Return the left and the right operand of a contraction; none of one with a mask, which takes no sums out."""
+    return () if dot.kept is not None else (DotOperand(dot, True), DotOperand(dot, False))

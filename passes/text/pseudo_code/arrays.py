@@ -47,6 +47,9 @@ def array_expressions(
             factors = zip(op.operands, flags, strict=True)
             texts = [describe(value) + (mark if flag else "") for value, flag in factors]
             return [Call(f"{prefix}matmul", tuple(map(Name, texts)))]
+        case array.MaskedMatmulOp():
+            (kept,) = region_expressions(op.body.block, operands[2:], {}, share)
+            return [Call(f"{prefix}matmul", (*operands[:2], Name(f"where={kept.text()}")))]
         case array.ReduceOp():
             keep = [Name("keepdims")] if op.keepdims is not None else []
             axes = _keyword("axes", op.axes)

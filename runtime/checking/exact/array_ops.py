@@ -40,6 +40,13 @@ def _evaluate(field: Field, op: Operation, operands: Sequence[Value]) -> list[Va
     match op:
         case array.MatmulOp():
             return [_matmul(field, op, *operands)]
+        case array.MaskedMatmulOp():
+            a, b, *inputs = operands
+            (kept,) = evaluate_region(field, op.body, inputs)
+            assert isinstance(a, Residues)
+            assert isinstance(b, Residues)
+            assert isinstance(kept, Whole)
+            return [field.matmul(field.where(kept, a, field.number(0)), b)]
         case array.ElementwiseOp():
             shape = _broadcast_extents(operands, [value.type for value in op.operands], op.shape)
             yielded = evaluate_region(field, op.body, operands)

@@ -175,6 +175,8 @@ class BlockEvaluator:
                 return self._linear(op, operands)
             case block.MonomialOp():
                 return self._monomial(op, operands)
+            case block.DotOp() if op.kept is not None:
+                return self._masked_dot(op, operands)
             case _ if any(isinstance(operand, Whole) for operand in operands):
                 return self._integers(op, operands)
             case _:
@@ -203,6 +205,16 @@ class BlockEvaluator:
                 return field.mul(a.view(_as_column), b)
             case _:
                 raise InterpreterError(f"'{op.name}' has no meaning in the exact check", op)
+
+    def _masked_dot(self, op: block.DotOp, operands: Sequence[Value]) -> Value:
+        a, b, kept = _residues(operands[0]), _residues(operands[1]), operands[2]
+        assert isinstance(kept, Whole)
+        zero = self.field.number(0)
+        if op.masked is op.lhs:
+            a = self.field.where(kept, a, zero)
+        else:
+            b = self.field.where(kept, b, zero)
+        return self.field.matmul(a, b.view(np.transpose))
 
     def _integers(self, op: Operation, operands: Sequence[Value]) -> Value:
         """Operators on blocks of integers."""

@@ -14,6 +14,7 @@
 #include "contract.hpp"
 #include "contract_bf16.hpp"
 #include "convert.hpp"
+#include "masked.hpp"
 #include "math.hpp"
 #include "parallel.hpp"
 #include "plane.hpp"

@@ -10,6 +10,7 @@
 #include "cuda/contract_f32.cuh"
 #include "cuda/device.cuh"
 #include "cuda/fragments.cuh"
+#include "cuda/masked.cuh"
 #include "cuda/math.cuh"
 #include "cuda/reader.cuh"
 #include "cuda/reduce.cuh"

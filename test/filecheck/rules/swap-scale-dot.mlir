@@ -21,23 +21,99 @@ func.func @left_operand(%a: !A, %b: !B, %c: !C) -> !T attributes {block.dims = #
   func.return %dot : !T
 }
 
-// A change of type between the scale and the contraction is no obstacle: a is contracted in f16 as before.
-// CHECK-LABEL: func.func @left_operand_through_a_cast(
-func.func @left_operand_through_a_cast(%a: !A, %b: !block.block<N x K x f16>, %c: !C) -> !T attributes {block.dims = #dims} {
-  // CHECK-NEXT: %a_1 = block.elementwise (%0 = %a)
-  // CHECK-NEXT: %1 = arith.truncf %0
-  // CHECK-NEXT: block.yield %1
+// A rounding between the scale and the contraction is no obstacle if it changes nothing without the scale.
+// CHECK-LABEL: func.func @left_operand_exact_below_a_rounding(
+func.func @left_operand_exact_below_a_rounding(%a: !block.block<M x K x f16>, %b: !block.block<N x K x f16>, %c: !C) -> !T attributes {block.dims = #dims} {
+  // CHECK: %w_1 = block.elementwise (%1 = %w)
+  // CHECK-NEXT: %2 = arith.truncf %1
+  // CHECK-NEXT: block.yield %2
   // CHECK-NEXT: }
-  // CHECK-NEXT: %dot = block.dot %a_1, %b acc f32
+  // CHECK-NEXT: %dot = block.dot %w_1, %b acc f32
   // CHECK-NEXT: %dot_1 = block.row_scale %dot, %c
   // CHECK-NEXT: func.return %dot_1
   // CHECK-NEXT: }
+  %w = block.elementwise (%e = %a) : !block.block<M x K x f16> -> !A {
+    %0 = arith.extf %e : f16 to f32
+    block.yield %0 : f32
+  }
+  %s = block.row_scale %w, %c : !A, !C
+  %h = block.elementwise (%f = %s) : !A -> !block.block<M x K x f16> {
+    %0 = arith.truncf %f : f32 to f16
+    block.yield %0 : f16
+  }
+  %dot = block.dot %h, %b acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+  func.return %dot : !T
+}
+
+// An exponential is in range once block-stabilize has taken its exponent out.
+// CHECK-LABEL: func.func @left_operand_exponential_below_a_rounding(
+func.func @left_operand_exponential_below_a_rounding(%a: !A, %b: !block.block<N x K x f16>, %c: !C) -> !T attributes {block.dims = #dims} {
+  // CHECK: block.dot {{%.+}}, %b acc f32
+  // CHECK-NEXT: block.row_scale
+  %p = block.elementwise (%e = %a) : !A -> !A {
+    %0 = math.exp %e : f32
+    block.yield %0 : f32
+  }
+  %s = block.row_scale %p, %c : !A, !C
+  %h = block.elementwise (%f = %s) : !A -> !block.block<M x K x f16> {
+    %0 = arith.truncf %f : f32 to f16
+    block.yield %0 : f16
+  }
+  %dot = block.dot %h, %b acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+  func.return %dot : !T
+}
+
+// bf16 has the range of f32: where the contraction would wait for a loop, the unscaled block is rounded.
+// CHECK-LABEL: func.func @left_operand_to_bf16(
+func.func @left_operand_to_bf16(%A: !block.list<K, block<M x K x f32>>, %B: !block.list<K, block<N x K x bf16>>) -> !block.list<K, block<M x N x f32>> attributes {block.dims = #dims} {
+  // CHECK: block.dot
+  // CHECK-NEXT: block.row_scale
+  %c = block.map @K (%A_k = %A) -> (sum) : !block.list<K, block<M x K x f32>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %sum = block.row_sum %a acc f32 : !A
+    block.yield %sum : !C
+  }
+  %r = block.map @K (%A_k = %A, %B_k = %B) -> (stack) : !block.list<K, block<M x K x f32>>, !block.list<K, block<N x K x bf16>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %b = block.load %B_k : !block.block<N x K x bf16, global>
+    %s = block.row_scale %a, %c : !A, !C
+    %h = block.elementwise (%e = %s) : !A -> !block.block<M x K x bf16> {
+      %0 = arith.truncf %e : f32 to bf16
+      block.yield %0 : bf16
+    }
+    %dot = block.dot %h, %b acc f32 : !block.block<M x K x bf16>, !block.block<N x K x bf16>
+    %t = block.store %dot : !T
+    block.yield %t : !block.block<M x N x f32, global>
+  }
+  func.return %r : !block.list<K, block<M x N x f32>>
+}
+
+// Declined where not: the unscaled operand is exact in the type in which it is contracted, or an
+// exponential, which `block-stabilize` keeps below 1; or the type has its range, and c depends on a reduced
+// result that the operand does not depend on.
+// CHECK-LABEL: func.func @left_operand_without_exact_below(
+func.func @left_operand_without_exact_below(%a: !A, %b: !block.block<N x K x f16>, %c: !C) -> !T attributes {block.dims = #dims} {
+  // CHECK-NEXT: %s = block.row_scale %a, %c
+  // CHECK-NEXT: %h = block.elementwise
   %s = block.row_scale %a, %c : !A, !C
   %h = block.elementwise (%e = %s) : !A -> !block.block<M x K x f16> {
     %0 = arith.truncf %e : f32 to f16
     block.yield %0 : f16
   }
   %dot = block.dot %h, %b acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+  func.return %dot : !T
+}
+
+// CHECK-LABEL: func.func @left_operand_without_exact_below_to_bf16(
+func.func @left_operand_without_exact_below_to_bf16(%a: !A, %b: !block.block<N x K x bf16>, %c: !C) -> !T attributes {block.dims = #dims} {
+  // CHECK-NEXT: %s = block.row_scale %a, %c
+  // CHECK-NEXT: %h = block.elementwise
+  %s = block.row_scale %a, %c : !A, !C
+  %h = block.elementwise (%e = %s) : !A -> !block.block<M x K x bf16> {
+    %0 = arith.truncf %e : f32 to bf16
+    block.yield %0 : bf16
+  }
+  %dot = block.dot %h, %b acc f32 : !block.block<M x K x bf16>, !block.block<N x K x bf16>
   func.return %dot : !T
 }
 
@@ -78,16 +154,27 @@ func.func @right_operand(%a: !A, %b: !B, %c: !D) -> !T attributes {block.dims = 
   func.return %dot : !T
 }
 
-// CHECK-LABEL: func.func @right_operand_through_a_cast(
-func.func @right_operand_through_a_cast(%a: !block.block<M x K x f16>, %b: !B, %c: !D) -> !T attributes {block.dims = #dims} {
-  // CHECK-NEXT: %b_1 = block.elementwise (%0 = %b)
-  // CHECK-NEXT: %1 = arith.truncf %0
-  // CHECK-NEXT: block.yield %1
-  // CHECK-NEXT: }
-  // CHECK-NEXT: %dot = block.dot %a, %b_1 acc f32
-  // CHECK-NEXT: %dot_1 = block.col_scale %dot, %c
-  // CHECK-NEXT: func.return %dot_1
-  // CHECK-NEXT: }
+// CHECK-LABEL: func.func @right_operand_exact_below_a_rounding(
+func.func @right_operand_exact_below_a_rounding(%a: !block.block<M x K x f16>, %b: !block.block<N x K x f16>, %c: !D) -> !T attributes {block.dims = #dims} {
+  // CHECK: block.dot %a, {{%.+}} acc f32
+  // CHECK-NEXT: block.col_scale
+  %w = block.elementwise (%e = %b) : !block.block<N x K x f16> -> !B {
+    %0 = arith.extf %e : f16 to f32
+    block.yield %0 : f32
+  }
+  %s = block.row_scale %w, %c : !B, !D
+  %h = block.elementwise (%f = %s) : !B -> !block.block<N x K x f16> {
+    %0 = arith.truncf %f : f32 to f16
+    block.yield %0 : f16
+  }
+  %dot = block.dot %a, %h acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+  func.return %dot : !T
+}
+
+// CHECK-LABEL: func.func @right_operand_without_exact_below(
+func.func @right_operand_without_exact_below(%a: !block.block<M x K x f16>, %b: !B, %c: !D) -> !T attributes {block.dims = #dims} {
+  // CHECK-NEXT: %s = block.row_scale %b, %c
+  // CHECK-NEXT: %h = block.elementwise
   %s = block.row_scale %b, %c : !B, !D
   %h = block.elementwise (%e = %s) : !B -> !block.block<N x K x f16> {
     %0 = arith.truncf %e : f32 to f16
@@ -106,6 +193,133 @@ func.func @right_operand_not_integers(%a: !block.block<M x K x i32>, %b: !block.
   %s = block.row_scale %b, %c : !block.block<N x K x i32>, !block.vector<N x i32>
   %dot = block.dot %a, %s acc i64 : !block.block<M x K x i32>, !block.block<N x K x i32>
   func.return %dot : !block.block<M x N x i64>
+}
+
+// dot(truncf(row_scale(a, c)), b)
+//   -> row_scale(dot(truncf(a) {bb.own_exponent}, b), c)
+// CHECK-LABEL: func.func @rounded_left_operand(
+func.func @rounded_left_operand(%A: !block.list<K, block<M x K x f32>>, %B: !block.list<K, block<N x K x f16>>, %d: !C) -> !block.list<K, block<M x N x f32>> attributes {block.dims = #dims} {
+  // CHECK: %q = block.mul %a_1, %a_1
+  // CHECK-NEXT: %q_1 = block.elementwise (%0 = %q) : !block.block<M x K x f32> -> !block.block<M x K x f16> attributes {bb.own_exponent} {
+  // CHECK-NEXT: %1 = arith.truncf %0
+  // CHECK-NEXT: block.yield %1
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %dot = block.dot %q_1, %b acc f32
+  // CHECK-NEXT: %dot_1 = block.row_scale %dot, %c
+  %c = block.map @K (%A_k = %A) -> (sum) : !block.list<K, block<M x K x f32>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %sum = block.row_sum %a acc f32 : !A
+    block.yield %sum : !C
+  }
+  %r = block.map @K (%A_k = %A, %B_k = %B) -> (stack) : !block.list<K, block<M x K x f32>>, !block.list<K, block<N x K x f16>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %b = block.load %B_k : !block.block<N x K x f16, global>
+    %q = block.mul %a, %a : !A
+    %s = block.row_scale %q, %c : !A, !C
+    %h = block.elementwise (%f = %s) : !A -> !block.block<M x K x f16> {
+      %0 = arith.truncf %f : f32 to f16
+      block.yield %0 : f16
+    }
+    %dot = block.dot %h, %b acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+    %t = block.store %dot : !T
+    block.yield %t : !block.block<M x N x f32, global>
+  }
+  func.return %r : !block.list<K, block<M x N x f32>>
+}
+
+// Declined where not: c depends on a reduced result that a does not depend on, and no shift by such a
+// result is left in a: the contraction would wait for a loop.
+// CHECK-LABEL: func.func @rounded_left_operand_without_demand(
+func.func @rounded_left_operand_without_demand(%A: !block.list<K, block<M x K x f32>>, %B: !block.list<K, block<N x K x f16>>, %d: !C) -> !block.list<K, block<M x N x f32>> attributes {block.dims = #dims} {
+  // CHECK: block.row_scale {{%.+}}, %d
+  // CHECK-NOT: bb.own_exponent
+  %c = block.map @K (%A_k = %A) -> (sum) : !block.list<K, block<M x K x f32>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %sum = block.row_sum %a acc f32 : !A
+    block.yield %sum : !C
+  }
+  %r = block.map @K (%A_k = %A, %B_k = %B) -> (stack) : !block.list<K, block<M x K x f32>>, !block.list<K, block<N x K x f16>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %b = block.load %B_k : !block.block<N x K x f16, global>
+    %s = block.row_scale %a, %d : !A, !C
+    %h = block.elementwise (%f = %s) : !A -> !block.block<M x K x f16> {
+      %0 = arith.truncf %f : f32 to f16
+      block.yield %0 : f16
+    }
+    %dot = block.dot %h, %b acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+    %t = block.store %dot : !T
+    block.yield %t : !block.block<M x N x f32, global>
+  }
+  func.return %r : !block.list<K, block<M x N x f32>>
+}
+
+// CHECK-LABEL: func.func @rounded_left_operand_without_demand_shifted(
+func.func @rounded_left_operand_without_demand_shifted(%A: !block.list<K, block<M x K x f32>>, %B: !block.list<K, block<N x K x f16>>, %d: !C) -> !block.list<K, block<M x N x f32>> attributes {block.dims = #dims} {
+  // CHECK: block.row_scale %q, {{%.+}} :
+  // CHECK-NOT: bb.own_exponent
+  %c = block.map @K (%A_k = %A) -> (sum) : !block.list<K, block<M x K x f32>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %sum = block.row_sum %a acc f32 : !A
+    block.yield %sum : !C
+  }
+  %r = block.map @K (%A_k = %A, %B_k = %B) -> (stack) : !block.list<K, block<M x K x f32>>, !block.list<K, block<N x K x f16>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %b = block.load %B_k : !block.block<N x K x f16, global>
+    %q = block.row_shift %a, %c : !A, !C
+    %c2 = block.monomial %c ** 2 : !C
+    %s = block.row_scale %q, %c2 : !A, !C
+    %h = block.elementwise (%f = %s) : !A -> !block.block<M x K x f16> {
+      %0 = arith.truncf %f : f32 to f16
+      block.yield %0 : f16
+    }
+    %dot = block.dot %h, %b acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+    %t = block.store %dot : !T
+    block.yield %t : !block.block<M x N x f32, global>
+  }
+  func.return %r : !block.list<K, block<M x N x f32>>
+}
+
+// Declined where not: a is not computed from exponentials, which have exponents already.
+// CHECK-LABEL: func.func @rounded_left_operand_without_no_exponential(
+func.func @rounded_left_operand_without_no_exponential(%A: !block.list<K, block<M x K x f32>>, %B: !block.list<K, block<N x K x f16>>, %d: !C) -> !block.list<K, block<M x N x f32>> attributes {block.dims = #dims} {
+  // CHECK: block.row_scale %q, {{%.+}} :
+  // CHECK-NOT: bb.own_exponent
+  %c = block.map @K (%A_k = %A) -> (sum) : !block.list<K, block<M x K x f32>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %sum = block.row_sum %a acc f32 : !A
+    block.yield %sum : !C
+  }
+  %r = block.map @K (%A_k = %A, %B_k = %B) -> (stack) : !block.list<K, block<M x K x f32>>, !block.list<K, block<N x K x f16>> {
+    %a = block.load %A_k : !block.block<M x K x f32, global>
+    %b = block.load %B_k : !block.block<N x K x f16, global>
+    %p = block.elementwise (%e = %a) : !A -> !A {
+      %0 = math.exp %e : f32
+      block.yield %0 : f32
+    }
+    %q = block.add %p, %a : !A
+    %s = block.row_scale %q, %c : !A, !C
+    %h = block.elementwise (%f = %s) : !A -> !block.block<M x K x f16> {
+      %0 = arith.truncf %f : f32 to f16
+      block.yield %0 : f16
+    }
+    %dot = block.dot %h, %b acc f32 : !block.block<M x K x f16>, !block.block<N x K x f16>
+    %t = block.store %dot : !T
+    block.yield %t : !block.block<M x N x f32, global>
+  }
+  func.return %r : !block.list<K, block<M x N x f32>>
+}
+
+// The rounding to bf16 needs no exponents: the law for left operands applies, or none.
+// CHECK-LABEL: func.func @rounded_left_operand_not_to_bf16(
+func.func @rounded_left_operand_not_to_bf16(%a: !A, %b: !block.block<N x K x bf16>, %c: !C) -> !T attributes {block.dims = #dims} {
+  // CHECK-NOT: bb.own_exponent
+  %s = block.row_scale %a, %c : !A, !C
+  %h = block.elementwise (%e = %s) : !A -> !block.block<M x K x bf16> {
+    %0 = arith.truncf %e : f32 to bf16
+    block.yield %0 : bf16
+  }
+  %dot = block.dot %h, %b acc f32 : !block.block<M x K x bf16>, !block.block<N x K x bf16>
+  func.return %dot : !T
 }
 
 // row_sum(row_scale(x, c))
@@ -159,6 +373,16 @@ func.func @row_sum_not_integers(%x: !block.block<M x K x i32>, %c: !block.vector
   func.return %sum : !block.vector<M x i32>
 }
 
+// Declined where not: what is formed unscaled has a type with the range of f32.
+// CHECK-LABEL: func.func @row_sum_without_range(
+func.func @row_sum_without_range(%x: !block.block<M x K x f16>, %c: !block.vector<M x f16>) -> !block.vector<M x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: block.row_scale
+  // CHECK-NEXT: block.row_sum
+  %s = block.row_scale %x, %c : !block.block<M x K x f16>, !block.vector<M x f16>
+  %sum = block.row_sum %s acc f16 : !block.block<M x K x f16>
+  func.return %sum : !block.vector<M x f16>
+}
+
 // mul(row_scale(x, c), y)
 //   -> row_scale(mul(x, y), c)
 // CHECK-LABEL: func.func @product(
@@ -196,6 +420,16 @@ func.func @product_without_once(%x: !A, %c: !C) -> !A attributes {block.dims = #
   func.return %p : !A
 }
 
+// Declined where not: what is formed unscaled has a type with the range of f32.
+// CHECK-LABEL: func.func @product_without_range(
+func.func @product_without_range(%x: !block.block<M x K x f16>, %y: !block.block<M x K x f16>, %c: !block.vector<M x f16>) -> !block.block<M x K x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: block.row_scale
+  // CHECK-NEXT: block.mul
+  %s = block.row_scale %x, %c : !block.block<M x K x f16>, !block.vector<M x f16>
+  %p = block.mul %s, %y : !block.block<M x K x f16>
+  func.return %p : !block.block<M x K x f16>
+}
+
 // linear k * row_scale(x, c)
 //   -> row_scale(linear k * x, c)
 // CHECK-LABEL: func.func @constant_factor(
@@ -219,6 +453,26 @@ func.func @constant_factor_not_in_a_sum(%x: !A, %y: !A, %c: !C) -> !A attributes
   %s = block.row_scale %x, %c : !A, !C
   %p = block.linear 1/8 * %s + 2 * %y : !A
   func.return %p : !A
+}
+
+// Declined where not: |k| is at most 1, so that k·x cannot overflow.
+// CHECK-LABEL: func.func @constant_factor_without_shrinks(
+func.func @constant_factor_without_shrinks(%x: !A, %c: !C) -> !A attributes {block.dims = #dims} {
+  // CHECK-NEXT: block.row_scale
+  // CHECK-NEXT: block.linear
+  %s = block.row_scale %x, %c : !A, !C
+  %p = block.linear 8 * %s : !A
+  func.return %p : !A
+}
+
+// Declined where not: what is formed unscaled has a type with the range of f32.
+// CHECK-LABEL: func.func @constant_factor_without_range(
+func.func @constant_factor_without_range(%x: !block.block<M x K x f16>, %c: !block.vector<M x f16>) -> !block.block<M x K x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: block.row_scale
+  // CHECK-NEXT: block.linear
+  %s = block.row_scale %x, %c : !block.block<M x K x f16>, !block.vector<M x f16>
+  %p = block.linear 1/8 * %s : !block.block<M x K x f16>
+  func.return %p : !block.block<M x K x f16>
 }
 
 // add(row_scale(x, c), row_scale(y, c))
@@ -259,4 +513,16 @@ func.func @sum_of_equal_scales_without_same_vector(%x: !A, %y: !A, %c: !C, %d: !
   %t = block.row_scale %y, %d : !A, !C
   %sum = block.add %s, %t : !A
   func.return %sum : !A
+}
+
+// Declined where not: what is formed unscaled has a type with the range of f32.
+// CHECK-LABEL: func.func @sum_of_equal_scales_without_range(
+func.func @sum_of_equal_scales_without_range(%x: !block.block<M x K x f16>, %y: !block.block<M x K x f16>, %c: !block.vector<M x f16>) -> !block.block<M x K x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: block.row_scale
+  // CHECK-NEXT: block.row_scale
+  // CHECK-NEXT: block.add
+  %s = block.row_scale %x, %c : !block.block<M x K x f16>, !block.vector<M x f16>
+  %t = block.row_scale %y, %c : !block.block<M x K x f16>, !block.vector<M x f16>
+  %sum = block.add %s, %t : !block.block<M x K x f16>
+  func.return %sum : !block.block<M x K x f16>
 }

@@ -46,6 +46,16 @@ template <class T>
 BB_DEVICE T max_nan(T a, T b) { return a != a || a > b ? a : b; }
 template <class T>
 BB_DEVICE T min_nan(T a, T b) { return a != a || a < b ? a : b; }
+BB_DEVICE bool is_negative(float x) { return ::copysignf(1.0f, x) < 0.0f; }
+BB_DEVICE bool is_negative(double x) { return ::copysign(1.0, x) < 0.0; }
+// NaN where one is, and -0 below +0.
+template <class T>
+BB_DEVICE T maximum(T a, T b) { return a != a || a > b || (a == b && is_negative(b)) ? a : b; }
+template <class T>
+BB_DEVICE T minimum(T a, T b) { return a != a || a < b || (a == b && is_negative(a)) ? a : b; }
+// a * b, rounded by itself: the compiler makes no multiply-add of it and a sum.
+BB_DEVICE float product(float a, float b) { return __fmul_rn(a, b); }
+BB_DEVICE double product(double a, double b) { return __dmul_rn(a, b); }
 template <class T>
 BB_DEVICE T max_number(T a, T b) { return b != b || a > b ? a : b; }
 template <class T>

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pytest
 from bb.dialects import block
-from bb.dialects.attributes import PROLOGUE
+from bb.dialects.attributes import OWN_EXPONENT, PROLOGUE
 from bb.dialects.verification import verify
 from bb.passes import rules
 from bb.passes.rules import ALL_RULES, LAW_NAMES
@@ -27,6 +27,7 @@ from bb.passes.rules.table import all_laws, later_laws, laws_tried_in
 from bb.runtime.interpreter.blocks import Value
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import RULES_DIR, LawCase, law_cases, operations
+from law_magnitudes import is_ever_worse
 from law_probes import Record, failing_checks, is_broken, remove_dead_code, rewrite_without
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -199,6 +200,16 @@ def underflows(case: LawCase) -> bool:
     return loses_precision(case, (1e-25, 1e25))
 
 
+def is_worse(case: LawCase) -> bool:
+    """True if the law overflows, or is less accurate, for arguments of some magnitude."""
+    program = case.program()
+    law = rewrite_without(case, program)
+    while apply_once(law, program):
+        pass
+    verify(program.get_toplevel_object())
+    return is_ever_worse(case.program(), program)
+
+
 def loses_nan(case: LawCase) -> bool:
     """True if the law breaks the program, or gives numbers where the first argument is NaN."""
     if is_broken(case):
@@ -208,6 +219,43 @@ def loses_nan(case: LawCase) -> bool:
     arguments[0] = np.full(np.shape(arguments[0]), np.nan)
     rewrite_without(case, program)
     return difference(evaluate(program, arguments)[0], evaluate(case.program(), arguments)[0]) > 0
+
+
+def rounds_otherwise(case: LawCase) -> bool:
+    """True if the law gives other results in the types of the program."""
+    program = case.program()
+    arguments = random_arguments(program)
+    before = evaluate(program, arguments, float64=False)[0]
+    law = rewrite_without(case, program)
+    while apply_once(law, program):
+        pass
+    return difference(evaluate(program, arguments, float64=False)[0], before) > 0
+
+
+def leaves_range(items: float, vectors: float) -> Callable[[LawCase], bool]:
+    """True for laws that spoil results in the types of the program at these magnitudes of arguments."""
+
+    def spoils(case: LawCase) -> bool:
+        program = case.program()
+        arguments: list[Value] = [
+            np.full_like(value, items if argument.name_hint in ("x", "y") else vectors)
+            for argument, value in zip(program.body.block.args, random_arguments(program), strict=True)
+        ]
+        exact = [np.asarray(result, dtype=np.float64) for result in evaluate(program, arguments)[0]]
+
+        def error() -> float:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = evaluate(program, arguments, float64=False)[0]
+                pairs = zip(found, exact, strict=True)
+                return max(float(np.max(np.abs(np.asarray(got) / wanted - 1))) for got, wanted in pairs)
+
+        before = error()
+        law = rewrite_without(case, program)
+        while apply_once(law, program):
+            pass
+        return before < 1e-2 and not error() < 1e-1
+
+    return spoils
 
 
 def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
@@ -234,6 +282,10 @@ def stores_more(case: LawCase) -> bool:
     return counted(case, lambda program: sum(isinstance(op, block.StoreOp) for op in program.walk()))
 
 
+def needs_exponents(case: LawCase) -> bool:
+    return counted(case, lambda program: sum(OWN_EXPONENT in op.attributes for op in program.walk()))
+
+
 def never_ends(case: LawCase) -> bool:
     program = case.program()
     law = rewrite_without(case, program)
@@ -253,9 +305,40 @@ HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
     ("swap-shift-dot (row shift)", "demand"): cancels,
     ("swap-shift-dot (scaled row shift)", "demand"): cancels,
     ("swap-shift-dot (row sum)", "demand"): cancels,
-    ("swap-shift-dot (row sum of a product)", "demand"): cancels,
+    ("swap-scale-dot (left operand)", "exact-below"): rounds_otherwise,
+    ("swap-scale-dot (right operand)", "exact-below"): rounds_otherwise,
+    ("swap-scale-dot (rounded left operand)", "demand"): needs_exponents,
+    ("swap-scale-dot (rounded left operand)", "no-exponential"): needs_exponents,
+    ("swap-scale-dot (row sum)", "range"): leaves_range(3e4, 1e-3),
+    ("swap-scale-dot (product)", "range"): leaves_range(1e3, 1e-2),
+    ("swap-scale-dot (constant factor)", "shrinks"): leaves_range(1e38, 1e-2),
+    ("swap-scale-dot (constant factor)", "range"): leaves_range(2.0**-22, 1e4),
+    ("swap-scale-dot (sum of equal scales)", "range"): leaves_range(4e4, 1e-2),
+    ("swap-shift-dot (row sum of a product)", "demand"): is_worse,
+    ("swap-shift-dot (row shift)", "exact-below"): is_worse,
+    ("swap-shift-dot (column shift)", "demand"): cancels,
+    ("swap-shift-dot (scaled row shift)", "exact-below"): is_worse,
+    ("swap-shift-dot (scaled row shift)", "range"): is_worse,
+    ("swap-shift-dot (row sum of a product)", "wide"): is_worse,
+    ("swap-shift-dot (row sum of a product)", "pivot"): is_worse,
+    ("swap-shift-dot (sum)", "demand"): is_worse,
+    ("swap-shift-dot (constant factor)", "power"): is_worse,
+    ("merge-scales (scales)", "cancels"): is_worse,
+    ("merge-scales (shifts)", "cancels"): is_worse,
+    ("merge-scales (row scale outside)", "demand"): is_worse,
+    ("merge-scales (row scale outside)", "range"): is_worse,
+    ("merge-scales (column shift outside)", "demand"): is_worse,
+    ("leave-sum (scale)", "wide"): is_worse,
+    ("leave-sum (outer product)", "wide"): is_worse,
+    ("leave-sum (shift)", "demand"): is_worse,
+    ("leave-sum (addition)", "demand"): is_worse,
+    ("leave-sum (product)", "wide"): is_worse,
+    ("leave-sum (product)", "plain"): is_worse,
+    ("leave-sum (linear form)", "wide"): is_worse,
+    ("leave-sum (linear form)", "growth"): is_worse,
     ("swap-scale-dot (product)", "once"): underflows,
     ("vector-algebra (flatten)", "witness"): loses_nan,
+    ("vector-algebra (constant factors)", "square"): is_worse,
     ("leave-sum (addition)", "worthwhile"): needs_more_accumulators,
     ("leave-sum (product)", "invariant"): never_ends,
     ("duplicate-mapped-scale", "mapped"): stores_more,
