@@ -52,8 +52,8 @@ class Launch:
         for (name, dim), extent in zip(self.dims.items(), lengths, strict=True):
             if dim.static_extent is None and extent > self.largest_extent:
                 raise InputError(
-                    f"dim {name} has extent {extent}, but '{self.name}' computes with its indices in 32 bits, "
-                    f"which is right up to {self.largest_extent}"
+                    f"dim {name} has extent {extent}, but '{self.name}' computes with its indices "
+                    f"in 32 bits, which is right up to {self.largest_extent}"
                 )
 
     @property
