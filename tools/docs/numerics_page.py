@@ -94,6 +94,8 @@ PROMISES = (
     "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
     "exponentials of composites. Maxima are exact in any type. Exponents, exponentials and logarithms of "
     "16-bit programs are computed in f32, and rounded only where the program rounds.",
+    "**Integers** wrap around, in sums and products too, and conversions saturate, on every target alike: "
+    "see [scalar operations](../reference/scalar-operations.md).",
     "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
     "number for each row of a block) and the blocks of the pivots.",
 )
