@@ -22,13 +22,15 @@ from ...dialects.scalar import is_float
 @final
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A scalar that depends on no item: `write` writes its computation into a region.
+    """A scalar that depends on no item: `write` writes its computation into a region, from its `operands`
+    there.
 
     `dims` are those along which its value changes, as for an index.
     """
 
-    write: Callable[[RegionWriter], SSAValue]
+    write: Callable[[RegionWriter, Sequence[SSAValue]], SSAValue]
     dims: frozenset[str] = frozenset()
+    operands: tuple[Scalar, ...] = ()
 
 
 Value = SSAValue | Scalar
@@ -47,10 +49,18 @@ class RegionWriter:
         return op.results[0]
 
     def scalar(self, scalar: Scalar) -> SSAValue:
-        known = self._written.get(scalar)
-        if known is None:
-            known = self._written[scalar] = scalar.write(self)
-        return known
+        pending = [scalar]
+        while pending:
+            current = pending[-1]
+            missing = next((each for each in current.operands if each not in self._written), None)
+            if missing is not None:
+                pending.append(missing)
+                continue
+            pending.pop()
+            if current not in self._written:
+                operands = [self._written[each] for each in current.operands]
+                self._written[current] = current.write(self, operands)
+        return self._written[scalar]
 
 
 def dims_of(item: SSAValue) -> tuple[str, ...]:
@@ -201,8 +211,9 @@ def _copy(op: Operation, operands: Sequence[SSAValue]) -> Operation:
 
 def _scalar(op: Operation, operands: Sequence[Scalar]) -> Scalar:
     return Scalar(
-        lambda region: region.write(_copy(op, [region.scalar(operand) for operand in operands])),
+        lambda region, written: region.write(_copy(op, written)),
         frozenset[str]().union(*(operand.dims for operand in operands)),
+        tuple(operands),
     )
 
 

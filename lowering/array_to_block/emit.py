@@ -106,26 +106,41 @@ class Emitter:
 
     def array(self, value: SSAValue) -> SSAValue:
         """A value of the old body as an array of the new one."""
-        known = self.arrays.get(value)
-        if known is None:
-            known = self.arrays[value] = self._assemble(value)
-        return known
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            if current not in self.arrays:
+                provider = self._list_of(current)
+                owner = current.owner
+                assert isinstance(owner, Operation)
+                missing = [each for each in owner.operands if each not in self.arrays]
+                if provider is None and missing:
+                    pending.append(missing[0])
+                    continue
+                self.arrays[current] = self._made(current, owner, provider)
+            pending.pop()
+        return self.arrays[value]
 
-    def _assemble(self, value: SSAValue) -> SSAValue:
-        owner = value.owner
-        assert isinstance(owner, Operation)
+    def _list_of(self, value: SSAValue) -> Whole | None:
+        """The list that has exactly the elements of an array, if there is one."""
         spec = self.analysis.spec(value)
         provider = self.plan.resolve(value, spec)
         same_elements = isinstance(provider, Whole) and {d for axis in provider.spec for d in axis} == {
             d for axis in spec for d in axis
         }
         if isinstance(provider, Whole) and same_elements and _covers(value, spec):
+            return provider
+        return None
+
+    def _made(self, value: SSAValue, owner: Operation, provider: Whole | None) -> SSAValue:
+        """Write the array: a list assembled, or else the operation that makes it, on arrays."""
+        if provider is not None:
             nest = self.plan.nests[provider]
-            op: Operation = block.AssembleOp(self.lists[provider, nest.layout], spec, array_type(value))
-            self._add(op, owner)
+            blocks = self.lists[provider, nest.layout]
+            op: Operation = block.AssembleOp(blocks, self.analysis.spec(value), array_type(value))
         else:
-            op = _rebuilt(owner, [self.array(operand) for operand in owner.operands])
-            self._add(op, owner)
+            op = _rebuilt(owner, [self.arrays[operand] for operand in owner.operands])
+        self._add(op, owner)
         op.results[0].name_hint = value.name_hint
         return op.results[0]
 

@@ -20,10 +20,10 @@ def generator(provided: Generated) -> Scalar:
     match op:
         case array.ConstantOp():
             value = next(iter(op.value.iter_attrs()))
-            return Scalar(lambda region: region.write(arith.ConstantOp(value)))
+            return Scalar(lambda region, _: region.write(arith.ConstantOp(value)))
         case array.IotaOp():
             dims = provided.spec[op.axis.value.data]
-            return Scalar(lambda region: _index(region, dims, element_type_of(op.result)), frozenset(dims))
+            return Scalar(lambda region, _: _index(region, dims, element_type_of(op.result)), frozenset(dims))
         case _:
             raise AssertionError(f"{op.name} generates nothing")
 

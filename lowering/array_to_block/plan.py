@@ -10,6 +10,7 @@ array.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -89,29 +90,43 @@ class Plan:
     analysis: Analysis
     nests: dict[Whole, Nest] = field(default_factory=dict[Whole, Nest])
     _queue: list[tuple[int, int, Nest]] = field(default_factory=list[tuple[int, int, Nest]])
-    _sources: dict[SSAValue, frozenset[SSAValue]] = field(default_factory=dict[SSAValue, frozenset[SSAValue]])
+    _sources: dict[SSAValue, tuple[SSAValue, ...]] = field(
+        default_factory=dict[SSAValue, "tuple[SSAValue, ...]"]
+    )
+    """The arrays of full size that a value is computed from: none, one, or two of several."""
 
     def demand_array(self, value: SSAValue) -> None:
         """Record that `value` is needed as an array."""
+        pending, seen = [value], set[SSAValue]()
+        while pending:
+            current = pending.pop()
+            if current not in seen:
+                seen.add(current)
+                pending.extend(self._demand_one_array(current))
+
+    def _demand_one_array(self, value: SSAValue) -> list[SSAValue]:
+        """Record the demand. Returns the values that are needed as arrays for it."""
         provider = self.resolve(value, self.analysis.spec(value))
+        needed: list[SSAValue] = []
         if isinstance(provider, Whole):
             self.demand(provider, self.default_layout(provider.spec))
-        elif isinstance(provider, Viewed):
-            self.demand_source(provider.value)
+        elif isinstance(provider, Viewed) and self._is_computed(provider.value):
+            needed.append(provider.value)
         owner = value.owner
-        if isinstance(owner, Block) or isinstance(provider, Whole):
-            return
-        if owner in self.analysis.views or owner in self.analysis.generators:
-            for operand in owner.operands:  # the operand of a view, or what an iota is like
-                self.demand_array(operand)
-
-    def demand_source(self, value: SSAValue) -> None:
-        """Record that `value` is viewed as an array; a computation is assembled for that in its own dims."""
-        owner = value.owner
-        if isinstance(owner, Operation) and (
-            owner in self.analysis.iterations or owner in self.analysis.views
+        if (
+            not isinstance(owner, Block)
+            and not isinstance(provider, Whole)
+            and (owner in self.analysis.views or owner in self.analysis.generators)
         ):
-            self.demand_array(value)
+            needed.extend(owner.operands)  # the operand of a view, or what an iota is like
+        return needed
+
+    def _is_computed(self, value: SSAValue) -> bool:
+        """True if a value that is viewed as an array is assembled for that, in its own dims."""
+        owner = value.owner
+        return isinstance(owner, Operation) and (
+            owner in self.analysis.iterations or owner in self.analysis.views
+        )
 
     def default_layout(self, spec: Spec) -> Layout:
         """The layout of a list that becomes an array: its items have their axes in the array's order."""
@@ -155,8 +170,8 @@ class Plan:
             nest.operands.append(Operand(provider, layout))
             if isinstance(provider, Whole):
                 self.demand(provider, layout)
-            elif isinstance(provider, Viewed):
-                self.demand_source(provider.value)
+            elif isinstance(provider, Viewed) and self._is_computed(provider.value):
+                self.demand_array(provider.value)
 
     def item_axes(self, nest: Nest, position: int) -> tuple[str, ...]:
         """The order of the axes of an operand's items: axes that are contracted or reduced come last."""
@@ -177,21 +192,23 @@ class Plan:
 
     def resolve(self, value: SSAValue, spec: Spec) -> Provider:
         """Follow a demand for `value` along `spec` through its views to the operation that provides it."""
-        own = self.analysis.spec(value)
-        spec = tuple(axis if mine else () for axis, mine in zip(spec, own, strict=True))
-        if any(axis and len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
-            return self._generated(value, spec) or Viewed(value, spec)
-        op = value.owner
-        if isinstance(op, Block) or op in self.analysis.opaque:
-            return Viewed(value, spec)
-        if op in self.analysis.generators:
-            return Generated(op, spec)
-        if op in self.analysis.views:
+        while True:
+            own = self.analysis.spec(value)
+            spec = tuple(axis if mine else () for axis, mine in zip(spec, own, strict=True))
+            if any(axis and len(axis) != len(mine) for axis, mine in zip(spec, own, strict=True)):
+                return self._generated(value, spec) or Viewed(value, spec)
+            op = value.owner
+            if isinstance(op, Block) or op in self.analysis.opaque:
+                return Viewed(value, spec)
+            if op in self.analysis.generators:
+                return Generated(op, spec)
+            if op not in self.analysis.views:
+                followed = spec == own or self._can_follow(value, own, spec)
+                return Whole(value, spec) if followed else Viewed(value, spec)
             inner = self._through_view(op, spec)
-            return self.resolve(op.operands[0], inner) if inner is not None else Viewed(value, spec)
-        if spec == own or self._can_follow(value, own, spec):
-            return Whole(value, spec)
-        return Viewed(value, spec)
+            if inner is None:
+                return Viewed(value, spec)
+            value, spec = op.operands[0], inner
 
     def _generated(self, value: SSAValue, spec: Spec) -> Generated | None:
         return (
@@ -254,32 +271,38 @@ class Plan:
         blocked = [dim for dim in dims if not self.analysis.is_batch(dim)]
         if len(set(dims)) != len(dims) or len(blocked) > 2:
             return False
-        return len(self._read(value)) <= 1
+        return not self._reads_several(value)
 
-    def _read(self, value: SSAValue) -> frozenset[SSAValue]:
-        """The full-size arrays from which `value` can be recomputed without a matmul."""
-        known = self._sources.get(value)
-        if known is None:
-            known = self._sources[value] = self._find_read(value)
-        return known
+    def _reads_several(self, value: SSAValue) -> bool:
+        """True if `value` is computed, without a matmul, from several arrays of full size."""
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            if current not in self._sources:
+                operands = self._full_operands(current)
+                missing = [each for each in operands or () if each not in self._sources]
+                if missing:
+                    pending.extend(missing)
+                    continue
+                own = [current] if operands is None else [s for each in operands for s in self._sources[each]]
+                # Two are as good as many.
+                self._sources[current] = tuple(dict.fromkeys(own))[:2]
+            pending.pop()
+        return len(self._sources[value]) > 1
 
-    def _find_read(self, value: SSAValue) -> frozenset[SSAValue]:
+    def _full_operands(self, value: SSAValue) -> Sequence[SSAValue] | None:
+        """The operands of full size from which `value` can be recomputed; None if it is an array itself."""
         op = value.owner
         if isinstance(op, Block) or op in self.analysis.opaque or _is_product(op):
-            return frozenset({value})
+            return None
         if op in self.analysis.generators:
-            return frozenset()
+            return ()
         if op in self.analysis.views:
-            return self._read(op.operands[0])
+            return op.operands[:1]
         iteration: Iteration = self.analysis.iterations[op]
-        full = max((len([axis for axis in axes if axis]) for axes in iteration.operands), default=0)
-        return frozenset[SSAValue]().union(
-            *(
-                self._read(operand)
-                for operand, axes in zip(op.operands, iteration.operands, strict=True)
-                if len([axis for axis in axes if axis]) == full
-            )
-        )
+        sizes = [len([axis for axis in axes if axis]) for axes in iteration.operands]
+        full = max(sizes, default=0)
+        return [operand for operand, size in zip(op.operands, sizes, strict=True) if size == full]
 
 
 def _is_product(op: Operation) -> bool:

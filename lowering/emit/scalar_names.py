@@ -20,8 +20,8 @@ WRAPPING: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", ar
 """Those of integers, whose results may not fit."""
 
 FUNCTIONS: dict[type[Operation], str] = {
-    arith.MaximumfOp: "max_nan",
-    arith.MinimumfOp: "min_nan",
+    arith.MaximumfOp: "maximum",
+    arith.MinimumfOp: "minimum",
     math.ExpOp: "exp",
     math.Exp2Op: "exp2",
     math.ExpM1Op: "expm1",
@@ -40,6 +40,26 @@ FUNCTIONS: dict[type[Operation], str] = {
     math.FloorOp: "floor",
     math.CeilOp: "ceil",
 }
+
+
+def is_summed(op: Operation) -> bool:
+    """True if a product of floats is an operand of a sum in the same region.
+
+    Such a product is rounded by itself: a multiply-add can be finite, or have another sign of zero, where the
+    program's sum has none.
+    """
+    return isinstance(op, arith.MulfOp) and any(
+        isinstance(use.operation, arith.AddfOp | arith.SubfOp)
+        or (
+            isinstance(use.operation, arith.NegfOp)
+            and any(
+                isinstance(negated.operation, arith.AddfOp | arith.SubfOp)
+                for negated in use.operation.results[0].uses
+            )
+        )
+        for use in op.results[0].uses
+    )
+
 
 SIGNED_PREDICATES = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
 UNSIGNED_PREDICATES = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}

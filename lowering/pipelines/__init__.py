@@ -36,6 +36,7 @@ __all__ = [
 _BUILT_IN = {
     "array-decompose": "bb.passes.array.decompose:ArrayDecomposePass",
     "array-inline-indices": "bb.passes.array.inline_indices:ArrayInlineIndicesPass",
+    "array-simplify-contractions": ("bb.passes.array.simplify_contractions:ArraySimplifyContractionsPass"),
     "array-simplify-views": "bb.passes.array.simplify_views:ArraySimplifyViewsPass",
     "array-to-block": "bb.lowering.array_to_block:ArrayToBlockPass",
     "block-apply": "bb.passes.block.apply:BlockApplyPass",
@@ -74,12 +75,14 @@ ALL_PASSES: dict[str, PassFactory] = {name: _built_in(path) for name, path in _B
 """Every known pass; a factory imports its pass's module when called."""
 
 PIPELINES: dict[str, str] = {
-    "cpu": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,block-shapes,"
+    "cpu": "array-decompose,array-simplify-contractions,array-simplify-views,array-inline-indices,"
+    "array-to-block,block-shapes,"
     "block-fuse{extend=false},block-stabilize,block-fuse-elementwise,block-distribute,block-to-kernel,"
     "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
     "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
-    "cuda": "array-decompose,array-simplify-views,array-inline-indices,array-to-block,"
+    "cuda": "array-decompose,array-simplify-contractions,array-simplify-views,array-inline-indices,"
+    "array-to-block,"
     "block-shapes{device=gpu},"
     "block-fuse{snapshot=same-work},block-stabilize,block-fuse-elementwise,block-to-kernel{lanes=cols},"
     "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-split-loops,kernel-place-cuda",

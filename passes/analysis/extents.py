@@ -17,6 +17,9 @@ from ...dialects.array.composite import NormOp, UnaryOp
 from ...dialects.array.shapes import shape_of
 
 
+_Product = array.MatmulOp | array.MaskedMatmulOp
+
+
 class EqualExtents:
     """Classes of axes `(value, axis)` and of dims, by name, that have the same extent."""
 
@@ -59,7 +62,11 @@ class EqualExtents:
         """Record what an operation on arrays says of the axes of its operands and results."""
         match op:
             case array.MatmulOp():
-                self._tie_matmul(op)
+                self._tie_matmul(op, op.transpose_a is not None, op.transpose_b is not None)
+            case array.MaskedMatmulOp():
+                self._tie_matmul(op, False, False)
+                for value in op.inputs:
+                    self._tie_pairs(value, op)
             case array.ElementwiseOp():
                 for value in (*op.inputs, *op.outputs[1:]):
                     self._tie_broadcast(value, op.outputs[0])
@@ -100,7 +107,7 @@ class EqualExtents:
                 self._tie_broadcast(op.like, op.result)
             case array.AttentionOp():
                 self._tie_attention(op)
-            case UnaryOp() | array.GeluOp() | array.SoftmaxOp() | NormOp():
+            case UnaryOp() | array.GeluOp() | array.SoftmaxOp() | array.CumsumOp() | NormOp():
                 for value in op.operands:
                     self._tie_broadcast(value, op.results[0])
             case _:
@@ -112,10 +119,10 @@ class EqualExtents:
             if extent != 1:
                 self.tie((operand, axis), (result, rank - len(shape) + axis))
 
-    def _tie_matmul(self, op: array.MatmulOp) -> None:
+    def _tie_matmul(self, op: _Product, transpose_a: bool, transpose_b: bool) -> None:
         a, b, rank = len(shape_of(op.a)), len(shape_of(op.b)), len(shape_of(op.result))
-        row, contracted = (a - 1, a - 2) if op.transpose_a is not None else (a - 2, a - 1)
-        column, contracted_b = (b - 2, b - 1) if op.transpose_b is not None else (b - 1, b - 2)
+        row, contracted = (a - 1, a - 2) if transpose_a else (a - 2, a - 1)
+        column, contracted_b = (b - 2, b - 1) if transpose_b else (b - 1, b - 2)
         self.tie((op.a, row), (op.result, rank - 2))
         self.tie((op.b, column), (op.result, rank - 1))
         self.tie((op.a, contracted), (op.b, contracted_b))
@@ -132,6 +139,14 @@ class EqualExtents:
                 self.tie((op.table, own), (op.result, own if own < axis else own - 1 + indices))
         for own in range(indices):
             self.tie((op.indices, own), (op.result, axis + own))
+
+    def _tie_pairs(self, value: SSAValue, op: array.MaskedMatmulOp) -> None:
+        """Tie an array that broadcasts to [..., M, K]."""
+        shape, rank = shape_of(value), len(shape_of(op.result))
+        for axis, extent in enumerate(shape, rank - len(shape)):
+            if extent != 1:
+                place = (op.a, len(shape_of(op.a)) - 1) if axis == rank - 1 else (op.result, axis)
+                self.tie((value, axis - rank + len(shape)), place)
 
     def _tie_reduce(self, op: array.ReduceOp) -> None:
         gone = op.axes.get_values()

@@ -41,6 +41,8 @@ WORDS = ("last", "best-traffic", "same-work", "all")
 """Values of the option `snapshot` beside numbers."""
 MORE_WORK = 1.05
 """Factor by which the flops of a snapshot may exceed those of the first and still count as the same work."""
+LARGEST_COUNT = 2**63 - 1
+"""Largest number of bytes or flops that a snapshot records."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,8 @@ def _named(snapshot: Snapshot, name: str) -> FuncOp:
     function = snapshot.function.clone()
     extract_constants(function)
     function.sym_name = StringAttr(name)
-    bytes, flops = snapshot.cost
+    # The costs of arrays that no machine holds may exceed the attribute.
+    bytes, flops = (min(count, LARGEST_COUNT) for count in snapshot.cost)
     function.attributes[SNAPSHOT] = DictionaryAttr(
         {
             "number": IntegerAttr(snapshot.number, i64),

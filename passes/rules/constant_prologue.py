@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import UnitAttr
@@ -14,7 +14,8 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import block
 from ...dialects.attributes import CONSTANT, PROLOGUE
 from ...dialects.block import Kind
-from .law import Check, Law, Phase, Placer, Topic
+from ..analysis.facts import Facts
+from .law import Check, Law, Observer, Phase, Placer, Topic
 from .shared.extension import part_for, slice_of
 from .shared.map_editing import add_input
 
@@ -26,25 +27,37 @@ class Constants:
     _known: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])
 
     def __call__(self, value: SSAValue) -> bool:
-        known = self._known.get(value)
-        if known is None:
-            self._known[value] = False  # while it is being found out
-            known = self._known[value] = self._find(value)
-        return known
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            sources = self._sources(current) if current not in self._known else ()
+            if all(self._known.get(source, True) for source in sources):
+                missing = [source for source in sources if source not in self._known]
+                if missing:
+                    pending.append(missing[0])
+                    continue
+                self._known.setdefault(current, bool(sources))
+            else:
+                self._known[current] = False
+            pending.pop()
+        return self._known[value]
 
-    def _find(self, value: SSAValue) -> bool:
+    def _sources(self, value: SSAValue) -> Sequence[SSAValue]:
+        """The values that must all be constant for this one to be; none if it is no constant.
+
+        An argument is its own source: the entry of `_known` says whether it is declared.
+        """
         owner = value.owner
         if isinstance(owner, Block):
             assert isinstance(value, BlockArgument)
             user = owner.parent_op()
             if isinstance(user, FuncOp):
-                return _is_declared(user, value.index)
-            return isinstance(user, block.MapOp) and self(user.inputs[value.index])
+                self._known[value] = _is_declared(user, value.index)
+                return (value,)
+            return (user.inputs[value.index],) if isinstance(user, block.MapOp) else ()
         if isinstance(owner, block.MapOp):
-            return self(owner.yield_op.arguments[owner.results.index(value)])  # pyright: ignore[reportArgumentType]
-        if not owner.name.startswith(("block.", "array.")):
-            return False
-        return bool(owner.operands) and all(self(operand) for operand in owner.operands)
+            return (owner.yield_op.arguments[owner.results.index(value)],)  # pyright: ignore[reportArgumentType]
+        return owner.operands if owner.name.startswith(("block.", "array.")) else ()
 
     def leaves(self, value: SSAValue) -> bool:
         """True if an operation that depends on other values uses a value."""
@@ -78,6 +91,12 @@ class _Slice:
 
     def need(self, value: SSAValue) -> None:
         """Add a value and all that it depends on, except operations at the top of the function."""
+        pending = [value]
+        while pending:
+            pending.extend(self._add(pending.pop()))
+
+    def _add(self, value: SSAValue) -> Iterable[SSAValue]:
+        """Add one value. Returns the values that it depends on, none if it was there already."""
         owner = value.owner
         if isinstance(owner, Block):
             loop = owner.parent_op()
@@ -85,24 +104,15 @@ class _Slice:
                 arguments = self.loops.setdefault(loop, set())
                 if value.index not in arguments:
                     arguments.add(value.index)
-                    self.need(loop.inputs[value.index])
-            return
+                    return (loop.inputs[value.index],)
+            return ()
         if owner.parent is self.function.body.block:
-            return
+            return ()
         wanted = self.ops.setdefault(owner, set())
         if value in wanted:
-            return
+            return ()
         wanted.add(value)
-        if isinstance(owner, block.MapOp):
-            self.need_of_map(owner, value)
-        else:
-            for operand in owner.operands:
-                self.need(operand)
-
-    def need_of_map(self, map_: block.MapOp, result: SSAValue) -> None:
-        """Add the values from outside a map that one of its results depends on."""
-        for value in part_for(map_, result).outside:
-            self.need(value)
+        return part_for(owner, value).outside if isinstance(owner, block.MapOp) else owner.operands
 
     def nest(self) -> list[block.MapOp]:
         """The loops, outermost first."""
@@ -111,7 +121,9 @@ class _Slice:
     def at(self, level: int, nest: Sequence[block.MapOp]) -> list[Operation]:
         """The operations that stand inside exactly the first `level` loops, in order."""
         found = [op for op in self.ops if sum(_stands_in(op, loop) for loop in nest) == level]
-        order = {op: index for index, op in enumerate(self.function.walk())}
+        if not found:
+            return found
+        order = {op: index for index, op in enumerate(_top(found[0], self.function).walk())}
         return sorted(found, key=lambda op: order[op])
 
 
@@ -160,11 +172,21 @@ class ConstantPrologue(Law[Maker, _Constant]):
         "used": "something that is no constant reads the item, so that no larger constant contains it",
     }
 
+    def __init__(
+        self,
+        facts: Facts | None = None,
+        observer: Observer | None = None,
+        ignored: frozenset[str] = frozenset(),
+    ):
+        super().__init__(facts, observer, ignored)
+        self._constants: dict[FuncOp, Constants] = {}
+
     def sites(self, op: Maker) -> Iterator[_Constant]:
         function = _function(op)
         if function is None or op.parent is function.body.block or function.arg_attrs is None:
             return
-        constants = Constants()
+        # Rewrites replace values by equal ones: what is constant stays constant.
+        constants = self._constants.setdefault(function, Constants())
         for result in op.results:
             if block.is_local(result.type) and result.uses:
                 constant = constants(result)

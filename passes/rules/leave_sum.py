@@ -11,9 +11,10 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
 from ...dialects.block import CoefficientAttr, DimQuantity, Kind
-from ..analysis.facts import is_inside, is_invariant
+from ..analysis.facts import is_inside, is_invariant, waits_for_reduction
 from ..analysis.items import Scale, Shift, is_float_item, quantity
 from .law import Check, Law, Placer, SiteT, Topic, operation_classes, type_argument
+from .shared.formed import WIDE, formed_wide
 from .shared.map_editing import add_results, after, insert_before_yield
 
 ProducerT = TypeVar("ProducerT", bound=Operation)
@@ -49,6 +50,10 @@ def summed_results(op: block.MapOp) -> Iterator[Summed]:
             yield Summed(op, index, value)
 
 
+_DEMAND = "an operand depends on a reduced result, so that it can leave the sum next"
+_WIDE = {WIDE: "the sum has 32 bits or more"}
+
+
 class _LeaveSum(Law[block.MapOp, SiteT], Generic[SiteT]):
     name = "leave-sum"
     topic = Topic.SCALES
@@ -59,7 +64,7 @@ class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
     """A law that moves an operator of certain classes out of a summed result."""
 
     traffic = "none; less work an iteration, and the loop no longer waits for what left it"
-    numerics = "the sum is taken before the operator instead of after it"
+    numerics = "the sum is taken before the operator instead of after it, and must be in the range of f32"
     operators: ClassVar[tuple[type[Operation], ...]]
 
     def __init_subclass__(cls) -> None:
@@ -76,6 +81,9 @@ class _OutOfSum(_LeaveSum[_SummedBy[ProducerT]], Generic[ProducerT]):
             if self.takes_out(producer) and producer.parent is op.body.block:
                 yield _SummedBy(op, site.index, site.yielded, producer)
 
+    def checks(self, site: _SummedBy[ProducerT]) -> Iterator[Check]:
+        yield formed_wide(site.yielded, "the sum without what leaves it")
+
 
 def _sums(
     site: Summed, values: list[SSAValue], rewriter: PatternRewriter
@@ -89,6 +97,12 @@ def _sums(
     return results, new.results_[site.index], Placer(rewriter, after(new), new)
 
 
+def _waits(site: Summed) -> Check:
+    """The side condition that a sum waits for a reduction."""
+    reason = "the sum does not wait for a reduction, and the law can cancel numerically"
+    return Check("demand", waits_for_reduction(site.yielded), reason)
+
+
 class SumOfScale(_OutOfSum[Scale]):
     """Σ diag(c)·x = diag(c)·Σx."""
 
@@ -96,9 +110,10 @@ class SumOfScale(_OutOfSum[Scale]):
     law = "A scale by an invariant vector leaves a sum."
     before = "sum { row_scale(x, c) }"
     after = "row_scale(sum { x }, c)"
-    side_conditions = {"invariant": "c is the same in every iteration"}
+    side_conditions = {**_WIDE, "invariant": "c is the same in every iteration"}
 
     def checks(self, site: _SummedBy[Scale]) -> Iterator[Check]:
+        yield from super().checks(site)
         dim = site.map.dim_name
         yield Check(
             "invariant",
@@ -119,9 +134,10 @@ class SumOfOuter(_OutOfSum[block.OuterOp]):
     law = "An invariant factor of an outer product leaves a sum."
     before = "sum { outer(c, d) }"
     after = "outer(c, sum { d })"
-    side_conditions = {"invariant": "one of the factors is the same in every iteration"}
+    side_conditions = {**_WIDE, "invariant": "one of the factors is the same in every iteration"}
 
     def checks(self, site: _SummedBy[block.OuterOp]) -> Iterator[Check]:
+        yield from super().checks(site)
         outer = site.producer
         invariant = is_invariant(outer.lhs, site.map) or is_invariant(outer.rhs, site.map)
         yield Check(
@@ -145,6 +161,11 @@ class SumOfShift(_OutOfSum[Shift]):
     law = "The sum of shifted items is the sum of the items, shifted by the sum of the shifts."
     before = "sum { row_shift(x, c) }"
     after = "row_shift(sum { x }, sum { c })"
+    numerics = "what cancels between x and c is rounded at the size of the sums"
+    side_conditions = {"demand": _DEMAND}
+
+    def checks(self, site: _SummedBy[Shift]) -> Iterator[Check]:
+        yield _waits(site)
 
     def rewrite(self, op: block.MapOp, site: _SummedBy[Shift], rewriter: PatternRewriter) -> None:
         shift = site.producer
@@ -159,11 +180,14 @@ class SumOfAdd(_OutOfSum[block.AddOp]):
     law = "The sum of sums is the sum of their sums."
     before = "sum { add(x, outer(c, d)) }"
     after = "add(sum { x }, sum { outer(c, d) })"
+    numerics = "what cancels between x and y is rounded at the size of the sums"
     side_conditions = {
-        "worthwhile": "an addend is an outer product, a scale or a shift that can leave the sum next"
+        "demand": _DEMAND,
+        "worthwhile": "an addend is an outer product, a scale or a shift that can leave the sum next",
     }
 
     def checks(self, site: _SummedBy[block.AddOp]) -> Iterator[Check]:
+        yield _waits(site)
         add = site.producer
         wanted = any(isinstance(value.owner, block.OuterOp | Scale | Shift) for value in (add.lhs, add.rhs))
         yield Check("worthwhile", wanted, "taking the addition apart would only double the accumulators")
@@ -182,16 +206,24 @@ class SumOfMonomial(_OutOfSum[block.MonomialOp]):
     before = "sum { monomial x * c }"
     after = "monomial (sum { x }) * c"
     side_conditions = {
+        **_WIDE,
         "invariant": "at least one factor is the same in every iteration",
         "changing": "at least one factor is not",
+        "plain": "what changes is one factor, with the exponent 1",
     }
 
     def checks(self, site: _SummedBy[block.MonomialOp]) -> Iterator[Check]:
+        yield from super().checks(site)
         monomial = site.producer
         invariant = [is_invariant(value, site.map) for value in monomial.factors]
         dim = site.map.dim_name
         yield Check("invariant", any(invariant), f"every factor changes over {dim}")
         yield Check("changing", not all(invariant), f"no factor changes over {dim}: all of it can leave")
+        changing = [exponent for value, exponent in monomial.pairs if is_inside(value, site.map)]
+        plain = changing == [1] or not any(invariant) or all(invariant)
+        yield Check(
+            "plain", plain, "what changes could overflow without the factors that it is multiplied by"
+        )
 
     def rewrite(self, op: block.MapOp, site: _SummedBy[block.MonomialOp], rewriter: PatternRewriter) -> None:
         monomial = site.producer
@@ -216,16 +248,26 @@ class SumOfLinear(_OutOfSum[block.LinearOp]):
     )
     before = "sum { linear x + width(K) * c }"
     after = "linear (sum { x }) + extent(K) * c"
+    numerics = _OutOfSum.numerics + ", and coefficients above 1 no longer enlarge what is summed"
     side_conditions = {
+        **_WIDE,
+        "growth": "no coefficient of a term that changes is less than 1, or the sum waits for a whole loop",
         "steady": "the coefficient of a term that changes does not contain the width of the current block",
         "powers": "the coefficient of an invariant term contains that width at most once",
     }
 
     def checks(self, site: _SummedBy[block.LinearOp]) -> Iterator[Check]:
+        yield from super().checks(site)
         form = site.producer
         dim = site.map.dim_name
         width = DimQuantity("width", dim)
         counts = [(is_inside(value, site.map), c.factors.count(width)) for c, value in form.pairs]
+        small = [c for c, value in form.pairs if is_inside(value, site.map) and abs(c.value) < 1]
+        yield Check(
+            "growth",
+            not small or waits_for_reduction(site.yielded),
+            f"the sum without the factor {small[0] if small else 1} could overflow",
+        )
         steady = not any(count for changing, count in counts if changing)
         yield Check("steady", steady, f"the width of the block over {dim} multiplies a term that changes")
         single = all(count <= 1 for changing, count in counts if not changing)

@@ -14,11 +14,15 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
+from ...dialects.block import CoefficientAttr
 from ..analysis.facts import waits_for_reduction
 from ..analysis.items import Mask, Shift, is_float_item, mask_of, quantity, scale_of, shift_of, through_cast
+from ..analysis.pivots import may_get_pivot
 from .law import Check, Law, OpT, Placer, SiteT, Topic
 from .shared.dot_operands import DotOperand, operands_of
+from .shared.formed import RANGE, WIDE, demanded, formed_in_range, formed_wide, is_exact_part, wide_type
 from .shared.items import cast, copy_elementwise, linear, product
+from .shared.roundings import EXACT_BELOW, shift_leaves
 
 
 class _SwapShiftDot(Law[OpT, SiteT], Generic[OpT, SiteT]):
@@ -42,11 +46,10 @@ class _OnDemand(_SwapShiftDot[OpT, SiteT], Generic[OpT, SiteT]):
         """Return the shifts that the law removes at a site, one of which must wait for a reduction."""
 
     def checks(self, site: SiteT) -> Iterator[Check]:
-        yield Check(
-            "demand",
-            any(waits_for_reduction(shift.vector) for shift in self.shifts(site)),
-            "the shift does not wait for a reduction, and the law can cancel numerically",
-        )
+        yield demanded([shift.vector for shift in self.shifts(site)], "shift")
+
+
+_EXACT_BELOW = "where the operand is rounded to a narrower type, a is made of numbers of that type"
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,10 @@ class _ShiftedOperand:
     operand: DotOperand
     shift: Shift
     scale: block.ColScaleOp | None = None
+
+    def leaves_rounding(self) -> Check:
+        """The side condition that rounding the item without its shift, to the operand's type, is exact."""
+        return shift_leaves(self.shift.block, block.element_type_of(self.operand.value.type))
 
 
 def _with_outer_product(place: Placer, site: _ShiftedOperand, other: SSAValue) -> SSAValue:
@@ -75,6 +82,7 @@ class DotOfRowShift(_OnDemand[block.DotOp, _ShiftedOperand]):
     before = "dot(row_shift(a, c), b)"
     after = "add(dot(a, b), outer(c, row_sum(b)))"
     traffic = "none; the contraction no longer waits for c (the mean of a LayerNorm)"
+    side_conditions = {**_OnDemand.side_conditions, EXACT_BELOW: _EXACT_BELOW}
 
     def sites(self, op: block.DotOp) -> Iterator[_ShiftedOperand]:
         for operand in operands_of(op):
@@ -84,6 +92,10 @@ class DotOfRowShift(_OnDemand[block.DotOp, _ShiftedOperand]):
 
     def shifts(self, site: _ShiftedOperand) -> tuple[Shift, ...]:
         return (site.shift,)
+
+    def checks(self, site: _ShiftedOperand) -> Iterator[Check]:
+        yield from super().checks(site)
+        yield site.leaves_rounding()
 
     def rewrite(self, op: block.DotOp, site: _ShiftedOperand, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, op)
@@ -100,6 +112,10 @@ class DotOfColShift(_SwapShiftDot[block.DotOp, _ShiftedOperand]):
     traffic = (
         "none; one element-wise pass over b, done once where b and d are constant (the beta of a LayerNorm)"
     )
+    numerics = "b·diag(d) is formed in the accumulator's type; what cancels between a and d is rounded"
+    side_conditions = {
+        "demand": "a depends on a reduced result, as normalised rows do: it can move on without the shift"
+    }
 
     def sites(self, op: block.DotOp) -> Iterator[_ShiftedOperand]:
         for operand in operands_of(op):
@@ -107,11 +123,18 @@ class DotOfColShift(_SwapShiftDot[block.DotOp, _ShiftedOperand]):
             if isinstance(shift, block.ColShiftOp) and is_float_item(op.result):
                 yield _ShiftedOperand(operand, shift)
 
+    def checks(self, site: _ShiftedOperand) -> Iterator[Check]:
+        yield Check(
+            "demand",
+            waits_for_reduction(site.shift.block),
+            "the shifted block does not wait for a reduction, and the law can cancel numerically",
+        )
+
     def rewrite(self, op: block.DotOp, site: _ShiftedOperand, rewriter: PatternRewriter) -> None:
         place, operand = Placer(rewriter, op), site.operand
         dot = operand.contract(place, site.shift.block)
-        vector = cast(place, site.shift.vector, block.element_type_of(operand.other.type))
-        sums = place(block.RowSumOp(place(block.ColScaleOp(operand.other, vector)), op.accumulator))
+        other, vector = (cast(place, each, op.accumulator) for each in (operand.other, site.shift.vector))
+        sums = place(block.RowSumOp(place(block.ColScaleOp(other, vector)), op.accumulator))
         shift = block.ColShiftOp if operand.left else block.RowShiftOp
         rewriter.replace(op, (), (place(shift(dot, sums)),))
 
@@ -129,6 +152,12 @@ class ScaledShiftToRight(_OnDemand[block.DotOp, _ShiftedOperand]):
     traffic = (
         "none; one element-wise pass over b, done once where b and g are constant (the gamma of a LayerNorm)"
     )
+    numerics = _OnDemand.numerics + ". b·diag(g) is formed in f32 at least, and rounded once to the type of b"
+    side_conditions = {
+        **_OnDemand.side_conditions,
+        EXACT_BELOW: _EXACT_BELOW,
+        RANGE: "the type of b has the range of f32, so that no product with g loses digits",
+    }
 
     def sites(self, op: block.DotOp) -> Iterator[_ShiftedOperand]:
         for operand in operands_of(op):
@@ -141,12 +170,18 @@ class ScaledShiftToRight(_OnDemand[block.DotOp, _ShiftedOperand]):
     def shifts(self, site: _ShiftedOperand) -> tuple[Shift, ...]:
         return (site.shift,)
 
+    def checks(self, site: _ShiftedOperand) -> Iterator[Check]:
+        yield from super().checks(site)
+        yield site.leaves_rounding()
+        yield formed_in_range(site.operand.other, "b·diag(g)")
+
     def rewrite(self, op: block.DotOp, site: _ShiftedOperand, rewriter: PatternRewriter) -> None:
         assert site.scale is not None
         place, other = Placer(rewriter, op), site.operand.other
-        gamma = cast(place, site.scale.vector, block.element_type_of(other.type))
-        other = place(block.ColScaleOp(other, gamma), other.name_hint)
-        rewriter.replace(op, (), (_with_outer_product(place, site, other),))
+        element_type = block.element_type_of(other.type)
+        factors = (cast(place, each, wide_type(element_type)) for each in (other, site.scale.vector))
+        scaled = cast(place, place(block.ColScaleOp(*factors), other.name_hint), element_type)
+        rewriter.replace(op, (), (_with_outer_product(place, site, scaled),))
 
 
 class RowSumOfShift(_OnDemand[block.RowSumOp, block.RowShiftOp]):
@@ -187,9 +222,15 @@ class RowSumOfShiftedProduct(_OnDemand[block.RowSumOp, _ShiftedProduct]):
 
     variant = "row sum of a product"
     law = "The row sum of a product of shifted items is a form in row sums of the items and of their product."
-    before = "row_sum(mul(row_shift(x, c), row_shift(y, d)))"
-    after = "linear row_sum(mul(x, y)) + d * row_sum(x) + c * row_sum(y) + width * c * d"
+    before = "row_sum(mul(row_shift(x, c), row_shift(x, d)))"
+    after = "linear row_sum(mul(x, x)) + d * row_sum(x) + c * row_sum(x) + width * c * d"
     traffic = "none; the variance no longer waits for the mean"
+    side_conditions = {
+        **_OnDemand.side_conditions,
+        WIDE: "the items have 32 bits or more",
+        "pivot": "both factors are one item, computed element by element from arrays, and c and d from its "
+        "rows: `block-stabilize` gives it a pivot",
+    }
 
     def sites(self, op: block.RowSumOp) -> Iterator[_ShiftedProduct]:
         mul = op.operand.owner
@@ -200,6 +241,15 @@ class RowSumOfShiftedProduct(_OnDemand[block.RowSumOp, _ShiftedProduct]):
 
     def shifts(self, site: _ShiftedProduct) -> tuple[Shift, ...]:
         return site.left, site.right
+
+    def checks(self, site: _ShiftedProduct) -> Iterator[Check]:
+        yield from super().checks(site)
+        left, right = site.left, site.right
+        yield formed_wide(left.block, "the product of the items")
+        pivot = left.block is right.block and all(
+            may_get_pivot(shift.block, shift.vector) for shift in (left, right)
+        )
+        yield Check("pivot", pivot, "the sums would cancel, and the items cannot be given a pivot")
 
     def rewrite(self, op: block.RowSumOp, site: _ShiftedProduct, rewriter: PatternRewriter) -> None:
         assert isinstance(site.left.block.type, block.BlockType)
@@ -233,6 +283,8 @@ class SumOfShift(_SwapShiftDot[block.AddOp, _ShiftedAddend]):
     law = "A shift of one addend is a shift of the sum."
     before = "add(row_shift(x, c), y)"
     after = "row_shift(add(x, y), c)"
+    numerics = "what cancels between x and c is rounded at the size of x + y"
+    side_conditions = {"demand": "c depends on a reduced result, so that it can move on alone"}
 
     def sites(self, op: block.AddOp) -> Iterator[_ShiftedAddend]:
         for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -240,30 +292,49 @@ class SumOfShift(_SwapShiftDot[block.AddOp, _ShiftedAddend]):
             if shift is not None:
                 yield _ShiftedAddend(shift, other)
 
+    def checks(self, site: _ShiftedAddend) -> Iterator[Check]:
+        yield demanded([site.shift.vector], "shift")
+
     def rewrite(self, op: block.AddOp, site: _ShiftedAddend, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, op)
         added = place(block.AddOp(site.shift.block, site.other), op.results[0].name_hint)
         rewriter.replace(op, (), (place(type(site.shift)(added, site.shift.vector)),))
 
 
-class MultipleOfShift(_SwapShiftDot[block.LinearOp, Shift]):
+@dataclass(frozen=True)
+class _Multiple:
+    factor: CoefficientAttr
+    shift: Shift
+
+
+class MultipleOfShift(_SwapShiftDot[block.LinearOp, _Multiple]):
     """k·(x + c·1ᵀ) = k·x + (k·c)·1ᵀ."""
 
     variant = "constant factor"
     law = "A constant factor passes through a shift."
     before = "linear k * row_shift(x, c)"
     after = "row_shift(linear k * x, linear k * c)"
+    numerics = "exact but for underflow: products with k are not rounded"
+    side_conditions = {
+        "power": "k is 1, 1/2, 1/4 and so on, or minus that",
+    }
 
-    def sites(self, op: block.LinearOp) -> Iterator[Shift]:
+    def sites(self, op: block.LinearOp) -> Iterator[_Multiple]:
         shift = shift_of(op.terms[0])
         if len(op.terms) == 1 and shift is not None:
-            yield shift
+            yield _Multiple(op.coefficients.data[0], shift)
 
-    def rewrite(self, op: block.LinearOp, site: Shift, rewriter: PatternRewriter) -> None:
-        place = Placer(rewriter, op)
-        factor = op.coefficients.data[0]
-        item = linear(place, (factor, site.block))
-        rewriter.replace(op, (), (place(type(site)(item, linear(place, (factor, site.vector)))),))
+    def checks(self, site: _Multiple) -> Iterator[Check]:
+        yield Check(
+            "power",
+            is_exact_part(site.factor),
+            f"products with {site.factor} are rounded or larger, and the shift would no longer cancel",
+        )
+
+    def rewrite(self, op: block.LinearOp, site: _Multiple, rewriter: PatternRewriter) -> None:
+        place, shift = Placer(rewriter, op), site.shift
+        item, vector = (linear(place, (site.factor, each)) for each in (shift.block, shift.vector))
+        rewriter.replace(op, (), (place(type(shift)(item, vector)),))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Equal statistics become equal programs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Generic
 
 from xdsl.dialects import math
@@ -157,27 +158,59 @@ class UnitForms(_VectorLaw[block.LinearOp | block.MonomialOp]):
         rewriter.replace(op, (), (op.operands[0],))
 
 
-class ConstantOutOfProduct(_VectorLaw[block.MonomialOp]):
-    """(k·x)·y = k·(x·y)."""
+@dataclass(frozen=True)
+class _Multiple:
+    """A product as a constant and factors without constants."""
+
+    product: block.MonomialOp
+    coefficient: CoefficientAttr
+    factors: list[tuple[SSAValue, int]]
+
+    def is_square(self) -> bool:
+        """True if the product is the square of one statistic."""
+        bases = {value for value, _ in self.factors}
+        return len(bases) == 1 and sum(exponent for _, exponent in self.factors) == 2
+
+    def is_summand(self) -> bool:
+        """True if the product is a term of a linear form with others, where equal terms meet."""
+        users = (use.operation for use in self.product.result.uses)
+        return any(isinstance(user, block.LinearOp) and len(user.terms) > 1 for user in users)
+
+
+class ConstantOutOfProduct(_VectorAlgebra[block.MonomialOp, _Multiple]):
+    """(k·x)·x = k·x², as in a variance; (-x)·y = -(x·y)."""
 
     variant = "constant factors"
-    law = "Constant factors leave products."
-    before = "monomial (linear k * x) * y"
-    after = "linear k * (monomial x * y)"
+    law = "A sign leaves products, and a constant factor the squares in a sum, as those of a variance."
+    before = "linear s + monomial (linear k * x) * x"
+    after = "linear s + linear k * (monomial x ** 2)"
+    numerics = "x² can overflow where k·x² does not: `block-stabilize` computes a variance from its mean"
+    side_conditions = {
+        "square": "the constant is 1 or -1, or the product is a square of one statistic and a term of a sum"
+    }
 
-    def sites(self, op: block.MonomialOp) -> Iterator[None]:
-        if any(multiple(value, exponent) is not None for value, exponent in op.pairs):
-            yield None
-
-    def rewrite(self, op: block.MonomialOp, site: None, rewriter: PatternRewriter) -> None:
-        coefficient, factors = CoefficientAttr(1), list[tuple[SSAValue, int]]()
+    def sites(self, op: block.MonomialOp) -> Iterator[_Multiple]:
+        coefficient, factors, found_any = CoefficientAttr(1), list[tuple[SSAValue, int]](), False
         for value, exponent in op.pairs:
             found = multiple(value, exponent)
             if found is not None:
-                coefficient, value = coefficient * found[0], found[1]
+                coefficient, value, found_any = coefficient * found[0], found[1], True
             factors.append((value, exponent))
+        if found_any:
+            yield _Multiple(op, coefficient, factors)
+
+    def checks(self, site: _Multiple) -> Iterator[Check]:
+        is_sign = not site.coefficient.factors and abs(site.coefficient.value) == 1
+        yield Check(
+            "square",
+            is_sign or (site.is_square() and site.is_summand()),
+            f"without the factor {site.coefficient}, the product could leave the range of numbers",
+        )
+
+    def rewrite(self, op: block.MonomialOp, site: _Multiple, rewriter: PatternRewriter) -> None:
         place = Placer(rewriter, op)
-        rewriter.replace(op, (), (linear(place, (coefficient, place(block.MonomialOp(factors)))),))
+        product = place(block.MonomialOp(site.factors))
+        rewriter.replace(op, (), (linear(place, (site.coefficient, product)),))
 
 
 class LogOfProduct(_VectorAlgebra[block.ElementwiseOp, block.MonomialOp]):

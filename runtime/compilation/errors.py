@@ -8,8 +8,12 @@ from pathlib import Path
 from ...dialects.diagnostics import one_sentence
 from ...lowering.emit.source_text import location_of_line
 
-_ERROR = re.compile(r"^(?:(?P<where>[^\n:]+(?::\d+)*):\s+)?(?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(?:(?P<where>[^\n:]+(?::\d+)*):\s+)?(?:fatal |internal compiler )?error: (?P<text>.*)$", re.MULTILINE
+)
 _LINKER = re.compile(r"^.*(?:undefined reference to|undefined symbol|cannot find).*$", re.MULTILINE)
+_FILE_LIMIT = re.compile(r"File size limit exceeded|File too large|signal 25\b")
+_SIGXFSZ = 25
 _LONGEST = 400
 
 
@@ -48,6 +52,8 @@ def reason(error: OSError) -> str:
 
 def first_error(output: str, status: int) -> str:
     """The first error line of a compiler or linker; where there is none, how the compiler ended."""
+    if _FILE_LIMIT.search(output) or status == -_SIGXFSZ:
+        return "a file would be larger than the system allows this process to write (ulimit -f)"
     if (linker := _LINKER.search(output)) is not None and (
         (found := _ERROR.search(output)) is None or found["text"].startswith("ld returned")
     ):
@@ -60,7 +66,8 @@ def first_error(output: str, status: int) -> str:
         text = f"it was stopped by signal {-status}"
     else:
         last = next((line for line in reversed(output.splitlines()) if line.strip()), "")
-        text = last or f"it ended with status {status}"
+        said = f" and printed {one_sentence(last)!r} last" if last else ""
+        text = f"it ended with status {status}{said}"
     text = one_sentence(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

@@ -160,10 +160,10 @@ def _find(cxx: str, path: str, use_cache: bool) -> HostCompiler:
             return _probed((os.path.abspath(found),), directory, f"{found}")
         except HostCompilerError as error:
             refusals.append(str(error))
-    but = f" ({'; '.join(refusals)})" if refusals else ""
+    if refusals:
+        raise HostCompilerError(f"no C++ compiler works here: {'; '.join(refusals)}; CXX names another one")
     raise HostCompilerError(
         "no C++ compiler found: set CXX, or install g++ or clang++ (on Debian and Ubuntu: apt install g++)"
-        + but
     )
 
 
@@ -192,7 +192,7 @@ def _probed(command: tuple[str, ...], directory: CacheDirectory | None, subject:
         with tempfile.TemporaryDirectory(prefix="blockbuster-probe-") as scratch:
             compiler = _probe(command, Path(scratch), subject)
     except OSError as error:
-        raise HostCompilerError(f"{subject} cannot be tried: {error}") from error
+        raise HostCompilerError(f"{subject} cannot be tried: {reason(error)}") from error
     if directory is not None and directory.writable and kept is not None:
         record = {"version": compiler.version, "optional": compiler.optional}
         with suppress(OSError):  # then the next process tries the compiler again

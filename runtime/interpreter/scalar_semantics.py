@@ -96,6 +96,16 @@ def erf(x: Array) -> Array:
     return result.astype(x.dtype, copy=False)
 
 
+def _maximum(a: Array, b: Array) -> Array:
+    """The larger number, NaN where one is; 0 of the two zeros."""
+    return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))
+
+
+def _minimum(a: Array, b: Array) -> Array:
+    """The smaller number, NaN where one is; -0 of the two zeros."""
+    return np.where((a == 0) & (b == 0), -(-a - b), np.minimum(a, b))
+
+
 def _rsqrt(x: Array) -> Array:
     return 1 / np.sqrt(x)
 
@@ -312,8 +322,8 @@ SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {
     "arith.mulf": _floats(np.multiply),
     "arith.divf": _floats(np.divide),
     "arith.negf": _floats(np.negative),
-    "arith.maximumf": _floats(np.maximum),
-    "arith.minimumf": _floats(np.minimum),
+    "arith.maximumf": _floats(_maximum),
+    "arith.minimumf": _floats(_minimum),
     "arith.maxnumf": _floats(np.fmax),
     "arith.minnumf": _floats(np.fmin),
     "arith.addi": _integers(np.add),

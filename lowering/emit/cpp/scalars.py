@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isinf, isnan
+from math import copysign, isinf, isnan
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     i1,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from ....dialects.array.core import bit_width
@@ -33,6 +33,7 @@ from ..scalar_names import (
     QUOTIENTS,
     SIGNED_PREDICATES,
     WRAPPING,
+    is_summed,
 )
 
 _FLOAT_PREDICATES: dict[str, str] = {
@@ -61,11 +62,11 @@ _ROUNDED: dict[type[Attribute], str] = {
 
 def number(value: float, double: bool) -> str:
     """A floating-point literal of the type that a kernel computes in."""
-    type = "double" if double else "float"
+    type, sign = "double" if double else "float", "-" if copysign(1, value) < 0 else ""
     if isnan(value):
-        return f"std::numeric_limits<{type}>::quiet_NaN()"
+        return f"{sign}std::numeric_limits<{type}>::quiet_NaN()"
     if isinf(value):
-        return f"{'-' if value < 0 else ''}std::numeric_limits<{type}>::infinity()"
+        return f"{sign}std::numeric_limits<{type}>::infinity()"
     return repr(float(value)) if double else f"{float(value)!r}f"
 
 
@@ -102,9 +103,11 @@ def expression(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
         return f"bb::{INTEGER_FUNCTIONS[kind]}<{_bits(op.results[0].type)}>({listed})"
     if kind in EXTREMES:
         return f"bb::{EXTREMES[kind]}({listed})"
-    if kind in INFIX:
+    if is_summed(op):
+        value = f"bb::product({listed})"
+    elif kind in INFIX:
         value = f"{operands[0]} {INFIX[kind]} {operands[1]}"
-    elif kind in FUNCTIONS:
+    elif kind in FUNCTIONS and kind not in _FORMS:
         value = f"bb::{FUNCTIONS[kind]}({listed})"
     elif (form := _FORMS.get(kind)) is not None:
         return form(op, operands, lanes)
@@ -178,6 +181,31 @@ def _compare_integers(op: Operation, operands: Sequence[str], lanes: Lanes) -> s
     return less if predicate in ("ult", "ugt") else f"~{less}"
 
 
+def _extreme(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
+    """A maximum or minimum that is NaN where an operand is, with -0 below 0.
+
+    `max_nan` and `min_nan` give the second of two zeros. With a constant, the order of the operands makes
+    that the right one.
+    """
+    largest = isinstance(op, arith.MaximumfOp)
+    names = list(operands)
+    numbers = [_number(operand) for operand in op.operands]
+    if numbers[0] is not None:
+        numbers, names = numbers[::-1], names[::-1]
+    constant = numbers[1]
+    if constant is None:
+        return f"bb::{FUNCTIONS[type(op)]}({', '.join(operands)})"
+    if (copysign(1.0, constant) < 0) == largest:
+        names = names[::-1]
+    return f"bb::{'max_nan' if largest else 'min_nan'}({', '.join(names)})"
+
+
+def _number(operand: SSAValue) -> float | None:
+    owner = operand.owner
+    value = owner.value if isinstance(owner, arith.ConstantOp) else None
+    return value.value.data if isa(value, FloatAttr) and not isnan(value.value.data) else None
+
+
 def _select(op: Operation, operands: Sequence[str], lanes: Lanes) -> str:
     return f"{operands[0]} ? {operands[1]} : {operands[2]}"
 
@@ -239,6 +267,8 @@ _FORMS: dict[type[Operation], _Form] = {
     arith.CmpiOp: _compare_integers,
     arith.SelectOp: _select,
     arith.NegfOp: lambda op, operands, lanes: f"-{operands[0]}",
+    arith.MaximumfOp: _extreme,
+    arith.MinimumfOp: _extreme,
     arith.MaxnumfOp: lambda op, operands, lanes: "{1} != {1} ? {0} : bb::max({0}, {1})".format(*operands),
     arith.MinnumfOp: lambda op, operands, lanes: "{1} != {1} ? {0} : bb::min({0}, {1})".format(*operands),
     arith.ExtFOp: _same,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isinf, isnan
+from math import copysign, isinf, isnan
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
@@ -33,6 +33,7 @@ from ..scalar_names import (
     SIGNED_PREDICATES,
     UNSIGNED_PREDICATES,
     WRAPPING,
+    is_summed,
 )
 
 _CALLS: dict[type[Operation], str] = {
@@ -98,10 +99,11 @@ def type_of(value: SSAValue, ranges: IntegerRanges) -> str:
 def number(value: float, type: Attribute) -> str:
     """A floating-point literal."""
     double = isinstance(type, Float64Type)
+    sign = "-" if copysign(1, value) < 0 else ""
     if isnan(value):
-        return "__longlong_as_double(0x7ff8000000000000ll)" if double else "__int_as_float(0x7fc00000)"
+        nan = "__longlong_as_double(0x7ff8000000000000ll)" if double else "__int_as_float(0x7fc00000)"
+        return f"{sign}{nan}"
     if isinf(value):
-        sign = "-" if value < 0 else ""
         return f"{sign}__longlong_as_double(0x7ff0000000000000ll)" if double else f"{sign}BB_INF"
     return repr(float(value)) if double else f"{float(value)!r}f"
 
@@ -130,6 +132,8 @@ def expression(op: Operation, operands: Sequence[str], ranges: IntegerRanges, *,
     kind = type(op)
     if fast and kind in _FAST and value_type(op.results[0].type) == "float":
         return f"bb::{_FAST[kind]}({', '.join(operands)})"
+    if is_summed(op):
+        return f"bb::scalar::product({operands[0]}, {operands[1]})"
     if kind in INFIX:
         return f"{operands[0]} {INFIX[kind]} {operands[1]}"
     if kind in WRAPPING:

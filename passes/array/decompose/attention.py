@@ -94,8 +94,12 @@ class DecomposeAttention(Decomposition):
             ),
         )
         mask = None if op.mask is None else self._aligned(expansion, "mask_groups", op.mask, groups)
+        scores = self._adjust(expansion, op, scores, groups)
+        if mask is not None:
+            scores = expansion.elementwise("masked", [scores, mask], _masked)
         indices = None if op.causal is None else self._indices(expansion, scores)
-        scores = self._adjust(expansion, op, scores, groups, mask, indices)
+        if indices is not None:
+            scores = expansion.elementwise("causal", [scores, *indices], _causal)
         probs = expansion.softmax(scores, -1)
         visible = [*([] if mask is None else [mask]), *(indices or ())]
         product = (
@@ -106,26 +110,14 @@ class DecomposeAttention(Decomposition):
             result = expansion.insert("attended", ReshapeOp(result, shape_of(op.result)))
         expansion.finish(result)
 
-    def _adjust(
-        self,
-        expansion: Expansion,
-        op: AttentionOp,
-        scores: SSAValue,
-        groups: int,
-        mask: SSAValue | None,
-        indices: tuple[SSAValue, SSAValue] | None,
-    ) -> SSAValue:
-        """Scale, bias, mask and causal mask, each where it is asked for."""
+    def _adjust(self, expansion: Expansion, op: AttentionOp, scores: SSAValue, groups: int) -> SSAValue:
+        """Scale and bias, each where it is asked for."""
         scale = op.scale_value
         if scale != 1.0:
             scores = expansion.multiply_by("scaled", scores, scale)
         if op.bias is not None:
             bias = self._aligned(expansion, "bias_groups", op.bias, groups)
             scores = expansion.elementwise("biased", [scores, bias], ScalarBuilder.add)
-        if mask is not None:
-            scores = expansion.elementwise("masked", [scores, mask], _masked)
-        if indices is not None:
-            scores = expansion.elementwise("causal", [scores, *indices], _causal)
         return scores
 
     def _aligned(self, expansion: Expansion, hint: str, value: SSAValue, groups: int) -> SSAValue:

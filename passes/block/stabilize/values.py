@@ -120,6 +120,7 @@ class Writer:
 
     def __init__(self, body: Block, like: Operation):
         self.body = body
+        self.like = like
         self.location = like.location
 
     def __call__(self, op: Operation, hint: str | None = None) -> SSAValue:

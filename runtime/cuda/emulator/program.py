@@ -178,7 +178,8 @@ def build_error(output: str, status: int, file_names: Mapping[str, str]) -> Emul
     """The error for a compiler's output: its first error line, in the user's names of files."""
     found = _ERROR_LINE.search(output)
     if found is None:
-        return EmulatorBuildError(first_error(output, status), output=output)
+        reason = first_error(output, status)
+        return EmulatorBuildError(f"the kernels do not compile for the emulator: {reason}", output=output)
     location = SourceLocation(file_names.get(found["file"], found["file"]), int(found["line"]))
     text = found["text"]
     if location.file not in file_names.values():

@@ -20,6 +20,7 @@
 // transpose(r)    vec<T> r[W]: r[i][j] <-> r[j][i]
 // as_index(v)     to integers, towards zero        as_float<T>(i)   integers to T
 // bits_of(v)      reinterpret as index<T>          from_bits<T>(i)  and back
+// maximum(a, b) minimum(a, b)   max_nan and min_nan with -0 < +0       product(a, b)  a * b, never part of an fma
 // max, min, max_nan, min_nan, select also take scalars.
 //
 // Vectors never cross a function that is not inlined: their ABI depends on the target flags.
@@ -188,6 +189,33 @@ BB_INLINE V max_nan(V a, V b) {
 template <detail::floating V>
 BB_INLINE V min_nan(V a, V b) {
   return a != a ? a : min(a, b);
+}
+// As max_nan and min_nan, with -0 below +0, whichever comes first.
+template <detail::floating V>
+BB_INLINE V maximum(V a, V b) {
+  using Bits = index<detail::element<V>>;
+  const V both = (V)((Bits)a & (Bits)b);
+  return a == b ? both : max_nan(a, b);
+}
+template <detail::floating V>
+BB_INLINE V minimum(V a, V b) {
+  using Bits = index<detail::element<V>>;
+  const V either = (V)((Bits)a | (Bits)b);
+  return a == b ? either : min_nan(a, b);
+}
+// a * b, rounded by itself: the compiler makes no multiply-add of it and a sum, which could be finite, or have another
+// sign of zero, where the product is not.
+template <detail::floating V>
+BB_INLINE V product(V a, V b) {
+  V p = a * b;
+#if defined(BB_AVX512)
+  asm("" : "+v"(p));
+#elif defined(__x86_64__)
+  asm("" : "+x"(p));
+#elif defined(__aarch64__)
+  asm("" : "+w"(p));
+#endif
+  return p;
 }
 BB_INLINE float max_nan(float a, float b) { return a != a ? a : max(a, b); }
 BB_INLINE float min_nan(float a, float b) { return a != a ? a : min(a, b); }

@@ -27,6 +27,24 @@ func.func @scale(%xs: !Xs, %c: !C) -> !X attributes {block.dims = #dims} {
   func.return %sum : !X
 }
 
+// Declined where not: the sum has 32 bits or more.
+// CHECK-LABEL: func.func @scale_without_wide(
+func.func @scale_without_wide(%xs: !block.list<K, block<M x N x f16>>, %c: !block.vector<M x f16>) -> !block.block<M x N x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs) -> (sum)
+  // CHECK-NEXT: %x = block.load %xk
+  // CHECK-NEXT: %s = block.row_scale %x, %c
+  // CHECK-NEXT: block.yield %s
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %sum = block.map @K (%xk = %xs) -> (sum) : !block.list<K, block<M x N x f16>> {
+    %x = block.load %xk : !block.block<M x N x f16, global>
+    %s = block.row_scale %x, %c : !block.block<M x N x f16>, !block.vector<M x f16>
+    block.yield %s : !block.block<M x N x f16>
+  }
+  func.return %sum : !block.block<M x N x f16>
+}
+
 // CHECK-LABEL: func.func @scale_by_columns_from_a_nest(
 func.func @scale_by_columns_from_a_nest(%xs: !block.list<L, K, block<M x N x f32>>, %d: !D) -> !X attributes {block.dims = {L = #block.dim<2, batch>, M = #block.dim<5>, N = #block.dim<3>, K = #block.dim<7, block = 3>}} {
   // CHECK-NEXT: %x = block.map @L (%xl = %xs) -> (sum)
@@ -107,6 +125,24 @@ func.func @outer_product(%c: !C, %ds: !Ds) -> !X attributes {block.dims = #dims}
   func.return %sum : !X
 }
 
+// Declined where not: the sum has 32 bits or more.
+// CHECK-LABEL: func.func @outer_product_without_wide(
+func.func @outer_product_without_wide(%c: !block.vector<M x f16>, %ds: !block.list<K, vector<N x f16>>) -> !block.block<M x N x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: %sum = block.map @K (%dk = %ds) -> (sum)
+  // CHECK-NEXT: %d = block.load %dk
+  // CHECK-NEXT: %o = block.outer %c, %d
+  // CHECK-NEXT: block.yield %o
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %sum = block.map @K (%dk = %ds) -> (sum) : !block.list<K, vector<N x f16>> {
+    %d = block.load %dk : !block.vector<N x f16, global>
+    %o = block.outer %c, %d : !block.vector<M x f16>, !block.vector<N x f16>
+    block.yield %o : !block.block<M x N x f16>
+  }
+  func.return %sum : !block.block<M x N x f16>
+}
+
 // CHECK-LABEL: func.func @outer_product_of_a_changing_left_factor(
 func.func @outer_product_of_a_changing_left_factor(%cs: !Cs, %d: !D) -> !X attributes {block.dims = #dims} {
   // CHECK-NEXT: %c = block.map @K (%ck = %cs) -> (sum)
@@ -147,13 +183,37 @@ func.func @outer_product_without_invariant(%cs: !Cs, %ds: !Ds) -> !X attributes 
 // sum { row_shift(x, c) }
 //   -> row_shift(sum { x }, sum { c })
 // CHECK-LABEL: func.func @shift(
-func.func @shift(%xs: !Xs, %cs: !Cs) -> !X attributes {block.dims = #dims} {
-  // CHECK-NEXT: %x, %c = block.map @K (%xk = %xs, %ck = %cs) -> (sum, sum)
+func.func @shift(%xs: !Xs, %cs: !Cs, %es: !Cs) -> !X attributes {block.dims = #dims} {
+  // CHECK-NEXT: %e = block.reduce sum %es
+  // CHECK-NEXT: %c, %x = block.map @K (%xk = %xs, %ck = %cs) -> (sum, sum)
   // CHECK-NEXT: %x_1 = block.load %xk
   // CHECK-NEXT: %c_1 = block.load %ck
-  // CHECK-NEXT: block.yield %x_1, %c_1
+  // CHECK-NEXT: block.yield %c_1, %x_1
   // CHECK-NEXT: }
-  // CHECK-NEXT: %sum = block.row_shift %x, %c
+  // CHECK-NEXT: %y = block.row_scale %x, %e
+  // CHECK-NEXT: %sum = block.row_shift %y, %c
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %e = block.reduce sum %es : !Cs
+  %sum = block.map @K (%xk = %xs, %ck = %cs) -> (sum) : !Xs, !Cs {
+    %x = block.load %xk : !block.block<M x N x f32, global>
+    %y = block.row_scale %x, %e : !X, !C
+    %c = block.load %ck : !block.vector<M x f32, global>
+    %s = block.row_shift %y, %c : !X, !C
+    block.yield %s : !X
+  }
+  func.return %sum : !X
+}
+
+// Declined where not: an operand depends on a reduced result, so that it can leave the sum next.
+// CHECK-LABEL: func.func @shift_without_demand(
+func.func @shift_without_demand(%xs: !Xs, %cs: !Cs) -> !X attributes {block.dims = #dims} {
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs, %ck = %cs) -> (sum)
+  // CHECK-NEXT: %x = block.load %xk
+  // CHECK-NEXT: %c = block.load %ck
+  // CHECK-NEXT: %s = block.row_shift %x, %c
+  // CHECK-NEXT: block.yield %s
+  // CHECK-NEXT: }
   // CHECK-NEXT: func.return %sum
   // CHECK-NEXT: }
   %sum = block.map @K (%xk = %xs, %ck = %cs) -> (sum) : !Xs, !Cs {
@@ -167,7 +227,8 @@ func.func @shift(%xs: !Xs, %cs: !Cs) -> !X attributes {block.dims = #dims} {
 
 // The sum of the shift is the next to leave: it is as many times the shift as there are blocks.
 // CHECK-LABEL: func.func @shift_by_columns(
-func.func @shift_by_columns(%xs: !Xs, %d: !D) -> !X attributes {block.dims = #dims} {
+func.func @shift_by_columns(%xs: !Xs, %ds: !Ds) -> !X attributes {block.dims = #dims} {
+  // CHECK-NEXT: %d = block.reduce sum %ds
   // CHECK-NEXT: %x = block.map @K (%xk = %xs) -> (sum)
   // CHECK-NEXT: %x_1 = block.load %xk
   // CHECK-NEXT: block.yield %x_1
@@ -176,6 +237,7 @@ func.func @shift_by_columns(%xs: !Xs, %d: !D) -> !X attributes {block.dims = #di
   // CHECK-NEXT: %sum = block.col_shift %x, %d_1
   // CHECK-NEXT: func.return %sum
   // CHECK-NEXT: }
+  %d = block.reduce sum %ds : !Ds
   %sum = block.map @K (%xk = %xs) -> (sum) : !Xs {
     %x = block.load %xk : !block.block<M x N x f32, global>
     %s = block.col_shift %x, %d : !X, !D
@@ -187,7 +249,8 @@ func.func @shift_by_columns(%xs: !Xs, %d: !D) -> !X attributes {block.dims = #di
 // sum { add(x, outer(c, d)) }
 //   -> add(sum { x }, sum { outer(c, d) })
 // CHECK-LABEL: func.func @addition(
-func.func @addition(%xs: !Xs, %c: !C, %ds: !Ds) -> !X attributes {block.dims = #dims} {
+func.func @addition(%xs: !Xs, %cs: !Cs, %ds: !Ds) -> !X attributes {block.dims = #dims} {
+  // CHECK-NEXT: %c = block.reduce sum %cs
   // CHECK-NEXT: %x, %d = block.map @K (%xk = %xs, %dk = %ds) -> (sum, sum)
   // CHECK-NEXT: %x_1 = block.load %xk
   // CHECK-NEXT: %d_1 = block.load %dk
@@ -197,6 +260,7 @@ func.func @addition(%xs: !Xs, %c: !C, %ds: !Ds) -> !X attributes {block.dims = #
   // CHECK-NEXT: %sum = block.add %x, %o
   // CHECK-NEXT: func.return %sum
   // CHECK-NEXT: }
+  %c = block.reduce sum %cs : !Cs
   %sum = block.map @K (%xk = %xs, %dk = %ds) -> (sum) : !Xs, !Ds {
     %x = block.load %xk : !block.block<M x N x f32, global>
     %d = block.load %dk : !block.vector<N x f32, global>
@@ -207,22 +271,45 @@ func.func @addition(%xs: !Xs, %c: !C, %ds: !Ds) -> !X attributes {block.dims = #
   func.return %sum : !X
 }
 
+// Declined where not: an operand depends on a reduced result, so that it can leave the sum next.
+// CHECK-LABEL: func.func @addition_without_demand(
+func.func @addition_without_demand(%xs: !Xs, %ys: !Xs, %c: !C) -> !X attributes {block.dims = #dims} {
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum)
+  // CHECK-NEXT: %x = block.load %xk
+  // CHECK-NEXT: %y = block.load %yk
+  // CHECK-NEXT: %s = block.row_shift %y, %c
+  // CHECK-NEXT: %a = block.add %s, %x
+  // CHECK-NEXT: block.yield %a
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum) : !Xs, !Xs {
+    %x = block.load %xk : !block.block<M x N x f32, global>
+    %y = block.load %yk : !block.block<M x N x f32, global>
+    %s = block.row_shift %y, %c : !X, !C
+    %a = block.add %s, %x : !X
+    block.yield %a : !X
+  }
+  func.return %sum : !X
+}
+
 // CHECK-LABEL: func.func @addition_of_a_shift(
 func.func @addition_of_a_shift(%xs: !Xs, %ys: !Xs, %cs: !Cs) -> !X attributes {block.dims = #dims} {
-  // CHECK-NEXT: %x, %y, %c = block.map @K (%xk = %xs, %yk = %ys, %ck = %cs) -> (sum, sum, sum)
+  // CHECK-NEXT: %c = block.reduce sum %cs
+  // CHECK-NEXT: %x, %y = block.map @K (%xk = %xs, %yk = %ys) -> (sum, sum)
   // CHECK-NEXT: %x_1 = block.load %xk
   // CHECK-NEXT: %y_1 = block.load %yk
-  // CHECK-NEXT: %c_1 = block.load %ck
-  // CHECK-NEXT: block.yield %x_1, %y_1, %c_1
+  // CHECK-NEXT: block.yield %x_1, %y_1
   // CHECK-NEXT: }
-  // CHECK-NEXT: %s = block.row_shift %y, %c
+  // CHECK-NEXT: %c_1 = block.linear 3 * %c
+  // CHECK-NEXT: %s = block.row_shift %y, %c_1
   // CHECK-NEXT: %sum = block.add %s, %x
   // CHECK-NEXT: func.return %sum
   // CHECK-NEXT: }
-  %sum = block.map @K (%xk = %xs, %yk = %ys, %ck = %cs) -> (sum) : !Xs, !Xs, !Cs {
+  %c = block.reduce sum %cs : !Cs
+  %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum) : !Xs, !Xs {
     %x = block.load %xk : !block.block<M x N x f32, global>
     %y = block.load %yk : !block.block<M x N x f32, global>
-    %c = block.load %ck : !block.vector<M x f32, global>
     %s = block.row_shift %y, %c : !X, !C
     %a = block.add %s, %x : !X
     block.yield %a : !X
@@ -232,18 +319,28 @@ func.func @addition_of_a_shift(%xs: !Xs, %ys: !Xs, %cs: !Cs) -> !X attributes {b
 
 // Declined where not: an addend is an outer product, a scale or a shift that can leave the sum next.
 // CHECK-LABEL: func.func @addition_without_worthwhile(
-func.func @addition_without_worthwhile(%xs: !Xs, %ys: !Xs) -> !X attributes {block.dims = #dims} {
-  // CHECK-NEXT: %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum)
+func.func @addition_without_worthwhile(%xs: !Xs, %cs: !Cs) -> !X attributes {block.dims = #dims} {
+  // CHECK-NEXT: %c = block.reduce sum %cs
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs) -> (sum)
   // CHECK-NEXT: %x = block.load %xk
-  // CHECK-NEXT: %y = block.load %yk
+  // CHECK-NEXT: %s = block.row_scale %x, %c
+  // CHECK-NEXT: %y = block.elementwise (%p = %s)
+  // CHECK-NEXT: %z = math.tanh %p
+  // CHECK-NEXT: block.yield %z
+  // CHECK-NEXT: }
   // CHECK-NEXT: %a = block.add %x, %y
   // CHECK-NEXT: block.yield %a
   // CHECK-NEXT: }
   // CHECK-NEXT: func.return %sum
   // CHECK-NEXT: }
-  %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum) : !Xs, !Xs {
+  %c = block.reduce sum %cs : !Cs
+  %sum = block.map @K (%xk = %xs) -> (sum) : !Xs {
     %x = block.load %xk : !block.block<M x N x f32, global>
-    %y = block.load %yk : !block.block<M x N x f32, global>
+    %s = block.row_scale %x, %c : !X, !C
+    %y = block.elementwise (%p = %s) : !X -> !X {
+      %z = math.tanh %p : f32
+      block.yield %z : f32
+    }
     %a = block.add %x, %y : !X
     block.yield %a : !X
   }
@@ -269,22 +366,57 @@ func.func @product(%xs: !Cs, %c: !C) -> !C attributes {block.dims = #dims} {
   func.return %sum : !C
 }
 
-// What changes stays in the sum with its power.
+// Declined where not: the sum has 32 bits or more.
+// CHECK-LABEL: func.func @product_without_wide(
+func.func @product_without_wide(%xs: !block.list<K, vector<M x f16>>, %c: !block.vector<M x f16>) -> !block.vector<M x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs) -> (sum)
+  // CHECK-NEXT: %x = block.load %xk
+  // CHECK-NEXT: %p = block.monomial %x * %c
+  // CHECK-NEXT: block.yield %p
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %sum = block.map @K (%xk = %xs) -> (sum) : !block.list<K, vector<M x f16>> {
+    %x = block.load %xk : !block.vector<M x f16, global>
+    %p = block.monomial %x * %c : !block.vector<M x f16>
+    block.yield %p : !block.vector<M x f16>
+  }
+  func.return %sum : !block.vector<M x f16>
+}
+
+// Divisors leave as well.
 // CHECK-LABEL: func.func @product_of_powers(
-func.func @product_of_powers(%xs: !Cs, %ys: !Cs, %c: !C) -> !C attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.map @K (%xk = %xs, %yk = %ys) -> (sum)
+func.func @product_of_powers(%xs: !Cs, %c: !C, %d: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %x = block.map @K (%xk = %xs) -> (sum)
+  // CHECK-NEXT: %x_1 = block.load %xk
+  // CHECK-NEXT: block.yield %x_1
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %sum = block.monomial %x * %d ** -1 * %c
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %sum = block.map @K (%xk = %xs) -> (sum) : !Cs {
+    %x = block.load %xk : !block.vector<M x f32, global>
+    %p = block.monomial %d ** -1 * %x * %c : !C
+    block.yield %p : !C
+  }
+  func.return %sum : !C
+}
+
+// Declined where not: what changes is one factor, with the exponent 1.
+// CHECK-LABEL: func.func @product_without_plain(
+func.func @product_without_plain(%xs: !Cs, %ys: !Cs, %c: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum)
   // CHECK-NEXT: %x = block.load %xk
   // CHECK-NEXT: %y = block.load %yk
-  // CHECK-NEXT: %1 = block.monomial %x ** -1 * %y
-  // CHECK-NEXT: block.yield %1
+  // CHECK-NEXT: %p = block.monomial %c * %x * %y
+  // CHECK-NEXT: block.yield %p
   // CHECK-NEXT: }
-  // CHECK-NEXT: %sum = block.monomial %0 * %c ** 2
   // CHECK-NEXT: func.return %sum
   // CHECK-NEXT: }
   %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum) : !Cs, !Cs {
     %x = block.load %xk : !block.vector<M x f32, global>
     %y = block.load %yk : !block.vector<M x f32, global>
-    %p = block.monomial %x ** -1 * %c ** 2 * %y : !C
+    %p = block.monomial %c * %x * %y : !C
     block.yield %p : !C
   }
   func.return %sum : !C
@@ -346,6 +478,24 @@ func.func @linear_form(%xs: !Cs, %c: !C) -> !C attributes {block.dims = {M = #bl
   func.return %sum : !C
 }
 
+// Declined where not: the sum has 32 bits or more.
+// CHECK-LABEL: func.func @linear_form_without_wide(
+func.func @linear_form_without_wide(%xs: !block.list<K, vector<M x f16>>, %c: !block.vector<M x f16>) -> !block.vector<M x f16> attributes {block.dims = {M = #block.dim<5, block = 2>, K = #block.dim<?, block = 3>}} {
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs) -> (sum)
+  // CHECK-NEXT: %x = block.load %xk
+  // CHECK-NEXT: %p = block.linear 1 * %x + 1 width(K) * %c
+  // CHECK-NEXT: block.yield %p
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %sum = block.map @K (%xk = %xs) -> (sum) : !block.list<K, vector<M x f16>> {
+    %x = block.load %xk : !block.vector<M x f16, global>
+    %p = block.linear 1 * %x + 1 width(K) * %c : !block.vector<M x f16>
+    block.yield %p : !block.vector<M x f16>
+  }
+  func.return %sum : !block.vector<M x f16>
+}
+
 // Where extent and block size are known, so are the width's sum (7) and the number of blocks (3).
 // CHECK-LABEL: func.func @linear_form_of_a_known_extent(
 func.func @linear_form_of_a_known_extent(%xs: !Cs, %ys: !Cs, %c: !C, %d: !C) -> !C attributes {block.dims = #dims} {
@@ -354,13 +504,13 @@ func.func @linear_form_of_a_known_extent(%xs: !Cs, %ys: !Cs, %c: !C, %d: !C) -> 
   // CHECK-NEXT: %y_1 = block.load %yk
   // CHECK-NEXT: block.yield %x_1, %y_1
   // CHECK-NEXT: }
-  // CHECK-NEXT: %sum = block.linear 1/2 * %x + -1 * %y + 14 * %c + 9 * %d
+  // CHECK-NEXT: %sum = block.linear 3/2 * %x + -1 * %y + 14 * %c + 9 * %d
   // CHECK-NEXT: func.return %sum
   // CHECK-NEXT: }
   %sum = block.map @K (%xk = %xs, %yk = %ys) -> (sum) : !Cs, !Cs {
     %x = block.load %xk : !block.vector<M x f32, global>
     %y = block.load %yk : !block.vector<M x f32, global>
-    %p = block.linear 1/2 * %x + -1 * %y + 2 width(K) * %c + 3 * %d : !C
+    %p = block.linear 3/2 * %x + -1 * %y + 2 width(K) * %c + 3 * %d : !C
     block.yield %p : !C
   }
   func.return %sum : !C
@@ -373,6 +523,46 @@ func.func @linear_form_of_invariants(%xs: !Cs, %c: !C) -> !C attributes {block.d
   // CHECK-NEXT: }
   %sum = block.map @K (%xk = %xs) -> (sum) : !Cs {
     %p = block.linear 2 width(K) * %c : !C
+    block.yield %p : !C
+  }
+  func.return %sum : !C
+}
+
+// Products with a sum from outside: a term of a variance.
+// CHECK-LABEL: func.func @linear_form_that_waits(
+func.func @linear_form_that_waits(%xs: !Cs, %cs: !Cs) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %c = block.reduce sum %cs
+  // CHECK-NEXT: %x, %x_1 = block.map @K (%xk = %xs) -> (sum, sum)
+  // CHECK-NEXT: %x_2 = block.load %xk
+  // CHECK-NEXT: block.yield %x_2, %x_2
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %q = block.monomial %x_1 * %c
+  // CHECK-NEXT: %sum = block.linear 1 * %x + -1/32 * %q
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %c = block.reduce sum %cs : !Cs
+  %sum = block.map @K (%xk = %xs) -> (sum) : !Cs {
+    %x = block.load %xk : !block.vector<M x f32, global>
+    %q = block.monomial %x * %c : !C
+    %p = block.linear 1 * %x + -1/32 * %q : !C
+    block.yield %p : !C
+  }
+  func.return %sum : !C
+}
+
+// Declined where not: no coefficient of a term that changes is less than 1, or the sum waits for a whole loop.
+// CHECK-LABEL: func.func @linear_form_without_growth(
+func.func @linear_form_without_growth(%xs: !Cs) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %sum = block.map @K (%xk = %xs) -> (sum)
+  // CHECK-NEXT: %x = block.load %xk
+  // CHECK-NEXT: %p = block.linear 1/7 * %x
+  // CHECK-NEXT: block.yield %p
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %sum
+  // CHECK-NEXT: }
+  %sum = block.map @K (%xk = %xs) -> (sum) : !Cs {
+    %x = block.load %xk : !block.vector<M x f32, global>
+    %p = block.linear 1/7 * %x : !C
     block.yield %p : !C
   }
   func.return %sum : !C

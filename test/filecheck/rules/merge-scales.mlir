@@ -3,29 +3,46 @@
 !A = !block.block<M x K x f32>
 !C = !block.vector<M x f32>
 !G = !block.vector<K x f32>
+!Cs = !block.list<K, vector<M x f32>>
 #dims = {M = #block.dim<5, block = 2>, K = #block.dim<7, block = 4>}
 
-// row_scale(row_scale(x, c), d)
-//   -> row_scale(x, monomial(c, d))
+// row_scale(row_scale(x, c), monomial(c ** -1, d))
+//   -> row_scale(x, monomial(c, monomial(c ** -1, d)))
 // CHECK-LABEL: func.func @scales(
 func.func @scales(%x: !A, %c: !C, %d: !C) -> !A attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.monomial %c * %d
+  // CHECK-NEXT: %e = block.monomial %c ** -1 * %d
+  // CHECK-NEXT: %0 = block.monomial %c * %e
   // CHECK-NEXT: %t = block.row_scale %x, %0
   // CHECK-NEXT: func.return %t
   // CHECK-NEXT: }
   %s = block.row_scale %x, %c : !A, !C
-  %t = block.row_scale %s, %d : !A, !C
+  %e = block.monomial %c ** -1 * %d : !C
+  %t = block.row_scale %s, %e : !A, !C
   func.return %t : !A
 }
 
 // CHECK-LABEL: func.func @scales_by_columns(
 func.func @scales_by_columns(%x: !A, %c: !G, %d: !G) -> !A attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.monomial %c * %d
+  // CHECK-NEXT: %e = block.monomial %c ** -2 * %d
+  // CHECK-NEXT: %0 = block.monomial %e * %c
   // CHECK-NEXT: %t = block.col_scale %x, %0
   // CHECK-NEXT: func.return %t
   // CHECK-NEXT: }
-  %s = block.col_scale %x, %c : !A, !G
-  %t = block.col_scale %s, %d : !A, !G
+  %e = block.monomial %c ** -2 * %d : !G
+  %s = block.col_scale %x, %e : !A, !G
+  %t = block.col_scale %s, %c : !A, !G
+  func.return %t : !A
+}
+
+// Declined where not: a factor of one vector is a divisor in the other.
+// CHECK-LABEL: func.func @scales_without_cancels(
+func.func @scales_without_cancels(%x: !A, %c: !C, %d: !C) -> !A attributes {block.dims = #dims} {
+  // CHECK-NEXT: %s = block.row_scale %x, %c
+  // CHECK-NEXT: %t = block.row_scale %s, %d
+  // CHECK-NEXT: func.return %t
+  // CHECK-NEXT: }
+  %s = block.row_scale %x, %c : !A, !C
+  %t = block.row_scale %s, %d : !A, !C
   func.return %t : !A
 }
 
@@ -40,27 +57,43 @@ func.func @scales_not_integers(%x: !block.block<M x K x i32>, %c: !block.vector<
   func.return %t : !block.block<M x K x i32>
 }
 
-// row_shift(row_shift(x, c), d)
-//   -> row_shift(x, linear(c + d))
+// row_shift(row_shift(x, c), linear -1 * c + d)
+//   -> row_shift(x, linear(c + linear(-1 * c + d)))
 // CHECK-LABEL: func.func @shifts(
 func.func @shifts(%x: !A, %c: !C, %d: !C) -> !A attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.linear 1 * %c + 1 * %d
+  // CHECK-NEXT: %e = block.linear -1 * %c + 1 * %d
+  // CHECK-NEXT: %0 = block.linear 1 * %c + 1 * %e
   // CHECK-NEXT: %t = block.row_shift %x, %0
   // CHECK-NEXT: func.return %t
   // CHECK-NEXT: }
   %s = block.row_shift %x, %c : !A, !C
-  %t = block.row_shift %s, %d : !A, !C
+  %e = block.linear -1 * %c + 1 * %d : !C
+  %t = block.row_shift %s, %e : !A, !C
   func.return %t : !A
 }
 
 // CHECK-LABEL: func.func @shifts_by_columns(
 func.func @shifts_by_columns(%x: !A, %c: !G, %d: !G) -> !A attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.linear 1 * %c + 1 * %d
+  // CHECK-NEXT: %e = block.linear -2 * %c + 1 * %d
+  // CHECK-NEXT: %0 = block.linear 1 * %e + 1 * %c
   // CHECK-NEXT: %t = block.col_shift %x, %0
   // CHECK-NEXT: func.return %t
   // CHECK-NEXT: }
-  %s = block.col_shift %x, %c : !A, !G
-  %t = block.col_shift %s, %d : !A, !G
+  %e = block.linear -2 * %c + 1 * %d : !G
+  %s = block.col_shift %x, %e : !A, !G
+  %t = block.col_shift %s, %c : !A, !G
+  func.return %t : !A
+}
+
+// Declined where not: a term of one vector is subtracted in the other.
+// CHECK-LABEL: func.func @shifts_without_cancels(
+func.func @shifts_without_cancels(%x: !A, %c: !C, %d: !C) -> !A attributes {block.dims = #dims} {
+  // CHECK-NEXT: %s = block.row_shift %x, %c
+  // CHECK-NEXT: %t = block.row_shift %s, %d
+  // CHECK-NEXT: func.return %t
+  // CHECK-NEXT: }
+  %s = block.row_shift %x, %c : !A, !C
+  %t = block.row_shift %s, %d : !A, !C
   func.return %t : !A
 }
 
@@ -78,14 +111,56 @@ func.func @shifts_not_integers(%x: !block.block<M x K x i32>, %c: !block.vector<
 // col_scale(row_scale(x, c), g)
 //   -> row_scale(col_scale(x, g), c)
 // CHECK-LABEL: func.func @row_scale_outside(
-func.func @row_scale_outside(%x: !A, %c: !C, %g: !G) -> !A attributes {block.dims = #dims} {
+func.func @row_scale_outside(%x: !A, %cs: !Cs, %g: !G) -> !A attributes {block.dims = #dims} {
+  // CHECK-NEXT: %c = block.reduce sum %cs
   // CHECK-NEXT: %0 = block.col_scale %x, %g
   // CHECK-NEXT: %t = block.row_scale %0, %c
+  // CHECK-NEXT: func.return %t
+  // CHECK-NEXT: }
+  %c = block.reduce sum %cs : !Cs
+  %s = block.row_scale %x, %c : !A, !C
+  %t = block.col_scale %s, %g : !A, !G
+  func.return %t : !A
+}
+
+// Declined where not: c depends on a reduced result, so that it can move on alone.
+// CHECK-LABEL: func.func @row_scale_outside_without_demand(
+func.func @row_scale_outside_without_demand(%x: !A, %c: !C, %g: !G) -> !A attributes {block.dims = #dims} {
+  // CHECK-NEXT: %s = block.row_scale %x, %c
+  // CHECK-NEXT: %t = block.col_scale %s, %g
   // CHECK-NEXT: func.return %t
   // CHECK-NEXT: }
   %s = block.row_scale %x, %c : !A, !C
   %t = block.col_scale %s, %g : !A, !G
   func.return %t : !A
+}
+
+// Declined where not: the items have the range of f32.
+// CHECK-LABEL: func.func @row_scale_outside_without_range(
+func.func @row_scale_outside_without_range(%x: !block.block<M x K x f16>, %cs: !block.list<K, vector<M x f16>>, %g: !block.vector<K x f16>) -> !block.block<M x K x f16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: %c = block.reduce sum %cs
+  // CHECK-NEXT: %s = block.row_scale %x, %c
+  // CHECK-NEXT: %t = block.col_scale %s, %g
+  // CHECK-NEXT: func.return %t
+  // CHECK-NEXT: }
+  %c = block.reduce sum %cs : !block.list<K, vector<M x f16>>
+  %s = block.row_scale %x, %c : !block.block<M x K x f16>, !block.vector<M x f16>
+  %t = block.col_scale %s, %g : !block.block<M x K x f16>, !block.vector<K x f16>
+  func.return %t : !block.block<M x K x f16>
+}
+
+// bf16 has it.
+// CHECK-LABEL: func.func @row_scale_outside_in_bf16(
+func.func @row_scale_outside_in_bf16(%x: !block.block<M x K x bf16>, %cs: !block.list<K, vector<M x bf16>>, %g: !block.vector<K x bf16>) -> !block.block<M x K x bf16> attributes {block.dims = #dims} {
+  // CHECK-NEXT: %c = block.reduce sum %cs
+  // CHECK-NEXT: %0 = block.col_scale %x, %g
+  // CHECK-NEXT: %t = block.row_scale %0, %c
+  // CHECK-NEXT: func.return %t
+  // CHECK-NEXT: }
+  %c = block.reduce sum %cs : !block.list<K, vector<M x bf16>>
+  %s = block.row_scale %x, %c : !block.block<M x K x bf16>, !block.vector<M x bf16>
+  %t = block.col_scale %s, %g : !block.block<M x K x bf16>, !block.vector<K x bf16>
+  func.return %t : !block.block<M x K x bf16>
 }
 
 // In this order they stay.
@@ -103,12 +178,26 @@ func.func @row_scale_outside_not_again(%x: !A, %c: !C, %g: !G) -> !A attributes 
 // row_shift(col_shift(x, d), c)
 //   -> col_shift(row_shift(x, c), d)
 // CHECK-LABEL: func.func @column_shift_outside(
-func.func @column_shift_outside(%x: !A, %d: !G, %c: !C) -> !A attributes {block.dims = #dims} {
+func.func @column_shift_outside(%x: !A, %d: !G, %cs: !Cs) -> !A attributes {block.dims = #dims} {
+  // CHECK-NEXT: %c = block.reduce sum %cs
   // CHECK-NEXT: %0 = block.row_shift %x, %c
   // CHECK-NEXT: %t = block.col_shift %0, %d
   // CHECK-NEXT: func.return %t
   // CHECK-NEXT: }
+  %c = block.reduce sum %cs : !Cs
   %s = block.col_shift %x, %d : !A, !G
+  %t = block.row_shift %s, %c : !A, !C
+  func.return %t : !A
+}
+
+// Declined where not: c depends on a reduced result, so that it can move on alone.
+// CHECK-LABEL: func.func @column_shift_outside_without_demand(
+func.func @column_shift_outside_without_demand(%x: !A, %y: !G, %c: !C) -> !A attributes {block.dims = #dims} {
+  // CHECK-NEXT: %s = block.col_shift %x, %y
+  // CHECK-NEXT: %t = block.row_shift %s, %c
+  // CHECK-NEXT: func.return %t
+  // CHECK-NEXT: }
+  %s = block.col_shift %x, %y : !A, !G
   %t = block.row_shift %s, %c : !A, !C
   func.return %t : !A
 }

@@ -49,10 +49,22 @@ func.func @sums_not_of_blocks(%a: !X, %b: !X) -> !X attributes {block.dims = #di
 // Arithmetic on elements of arrays stays as it is written.
 // CHECK-LABEL: func.func @sums_not_of_arrays(
 func.func @sums_not_of_arrays(%c: tensor<5xf32>) -> tensor<5xf32> attributes {block.dims = #dims} {
-  // CHECK: %twice = block.add %c_1, %c_1
+  // CHECK-NEXT: %C = block.partition %c [M]
+  // CHECK-NEXT: %R = block.map @M (%C_m = %C) -> (stack)
+  // CHECK-NEXT: %c_1 = block.load %C_m
+  // CHECK-NEXT: %twice = block.add %c_1, %c_1
   // CHECK-NEXT: %r = block.sub %twice, %c_1
   // CHECK-NEXT: %q = block.mul %r, %r
   // CHECK-NEXT: %s = block.elementwise (%p = %q, %o = %r)
+  // CHECK-NEXT: %z = arith.divf %p, %o
+  // CHECK-NEXT: block.yield %z
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %s_1 = block.store %s
+  // CHECK-NEXT: block.yield %s_1
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %r_1 = block.assemble %R [M]
+  // CHECK-NEXT: func.return %r_1
+  // CHECK-NEXT: }
   %C = block.partition %c [M] : tensor<5xf32> -> !block.list<M, vector<M x f32>>
   %R = block.map @M (%C_m = %C) -> (stack) : !block.list<M, vector<M x f32>> {
     %c_1 = block.load %C_m : !block.vector<M x f32, global>
@@ -230,12 +242,23 @@ func.func @element_wise_not_these(%a: !X, %c: !C) -> (!C, !X, !X, !C, !C) attrib
 // reciprocal, which could overflow or lose digits.
 // CHECK-LABEL: func.func @element_wise_not_these_numbers(
 func.func @element_wise_not_these_numbers(%a: !X) -> (!X, !X, !X) attributes {block.dims = #dims} {
-  // CHECK-NEXT: %r = block.elementwise
-  // CHECK: arith.mulf
-  // CHECK: %s = block.elementwise
-  // CHECK: arith.divf
-  // CHECK: %t = block.elementwise
-  // CHECK: arith.divf
+  // CHECK-NEXT: %r = block.elementwise (%p = %a)
+  // CHECK-NEXT: %zero = arith.constant 0.000000e+00 : f32
+  // CHECK-NEXT: %z = arith.mulf %p, %zero
+  // CHECK-NEXT: block.yield %z
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %s = block.elementwise (%p_1 = %a)
+  // CHECK-NEXT: %k = arith.constant 3.000000e+00 : f32
+  // CHECK-NEXT: %z_1 = arith.divf %k, %p_1
+  // CHECK-NEXT: block.yield %z_1
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %t = block.elementwise (%p_2 = %a)
+  // CHECK-NEXT: %k_1 = arith.constant 3.000000e+38 : f32
+  // CHECK-NEXT: %z_2 = arith.divf %p_2, %k_1
+  // CHECK-NEXT: block.yield %z_2
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %r, %s, %t
+  // CHECK-NEXT: }
   %r = block.elementwise (%p = %a) : !X -> !X {
     %zero = arith.constant 0.0 : f32
     %z = arith.mulf %p, %zero : f32
@@ -290,9 +313,17 @@ func.func @flatten_quantities(%c: !C) -> !C attributes {block.dims = #dims} {
 // The sum of exponentials is NaN where x is NaN, and so wherever the maximum is.
 // CHECK-LABEL: func.func @flatten_with_a_witness(
 func.func @flatten_with_a_witness(%x: !X) -> (!C, !C) attributes {block.dims = {M = #block.dim<5>, K = #block.dim<7, whole>}} {
-  // CHECK: %s = block.row_sum %e
+  // CHECK-NEXT: %e = block.elementwise (%p = %x)
+  // CHECK-NEXT: %z = math.exp %p
+  // CHECK-NEXT: block.yield %z
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %s = block.row_sum %e acc f32
   // CHECK-NEXT: %l = block.elementwise (%p_1 = %s)
-  // CHECK: func.return %l, %s
+  // CHECK-NEXT: %z_1 = math.log %p_1
+  // CHECK-NEXT: block.yield %z_1
+  // CHECK-NEXT: }
+  // CHECK-NEXT: func.return %l, %s
+  // CHECK-NEXT: }
   %m = block.row_max %x : !X
   %e = block.elementwise (%p = %x) : !X -> !X {
     %z = math.exp %p : f32
@@ -366,28 +397,65 @@ func.func @units_not_these(%c: !C) -> (!C, !C, !C) attributes {block.dims = #dim
   func.return %r, %s, %t : !C, !C, !C
 }
 
-// monomial (linear k * x) * y
-//   -> linear k * (monomial x * y)
+// linear s + monomial (linear k * x) * x
+//   -> linear s + linear k * (monomial x ** 2)
 // CHECK-LABEL: func.func @constant_factors(
-func.func @constant_factors(%x: !C, %y: !C) -> !C attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.monomial %x * %y
-  // CHECK-NEXT: %r = block.linear 1/8 * %0
+func.func @constant_factors(%x: !C, %s: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %0 = block.monomial %x ** 2
+  // CHECK-NEXT: %r = block.linear 1 * %s + 1/8 * %0
   // CHECK-NEXT: func.return %r
   // CHECK-NEXT: }
   %i = block.linear 1/8 * %x : !C
-  %r = block.monomial %i * %y : !C
+  %p = block.monomial %i * %x : !C
+  %r = block.linear 1 * %s + 1 * %p : !C
+  func.return %r : !C
+}
+
+// CHECK-LABEL: func.func @constant_factors_of_a_sign(
+func.func @constant_factors_of_a_sign(%x: !C, %y: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %0 = block.monomial %x * %y ** -1
+  // CHECK-NEXT: %r = block.linear -1 * %0
+  // CHECK-NEXT: func.return %r
+  // CHECK-NEXT: }
+  %i = block.linear -1 * %x : !C
+  %r = block.monomial %i * %y ** -1 : !C
+  func.return %r : !C
+}
+
+// Declined where not: the constant is 1 or -1, or the product is a square of one statistic and a term of a sum.
+// CHECK-LABEL: func.func @constant_factors_without_square(
+func.func @constant_factors_without_square(%x: !C, %y: !C, %s: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %i = block.linear 1/8 * %x
+  // CHECK-NEXT: %p = block.monomial %i * %y
+  // CHECK-NEXT: %r = block.linear 1 * %s + 1 * %p
+  // CHECK-NEXT: func.return %r
+  // CHECK-NEXT: }
+  %i = block.linear 1/8 * %x : !C
+  %p = block.monomial %i * %y : !C
+  %r = block.linear 1 * %s + 1 * %p : !C
+  func.return %r : !C
+}
+
+// CHECK-LABEL: func.func @constant_factors_without_square_in_a_sum(
+func.func @constant_factors_without_square_in_a_sum(%x: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %i = block.linear 1/8 * %x
+  // CHECK-NEXT: %r = block.monomial %i ** 2
+  // CHECK-NEXT: func.return %r
+  // CHECK-NEXT: }
+  %i = block.linear 1/8 * %x : !C
+  %r = block.monomial %i ** 2 : !C
   func.return %r : !C
 }
 
 // CHECK-LABEL: func.func @constant_factors_with_powers(
-func.func @constant_factors_with_powers(%x: !C, %y: !C) -> !C attributes {block.dims = #dims} {
-  // CHECK-NEXT: %0 = block.monomial %x ** -2 * %y ** 2
-  // CHECK-NEXT: %r = block.linear 1/36 blocks(K) blocks(K) * %0
+func.func @constant_factors_with_powers(%x: !C, %s: !C) -> !C attributes {block.dims = #dims} {
+  // CHECK-NEXT: %0 = block.monomial %x ** 2
+  // CHECK-NEXT: %r = block.linear 1 * %s + 1/25 blocks(K) blocks(K) * %0
   // CHECK-NEXT: func.return %r
   // CHECK-NEXT: }
-  %i = block.linear 2 * %x : !C
-  %j = block.linear 1/3 blocks(K) * %y : !C
-  %r = block.monomial %i ** -2 * %j ** 2 : !C
+  %j = block.linear 1/5 blocks(K) * %x : !C
+  %p = block.monomial %j ** 2 : !C
+  %r = block.linear 1 * %s + 1 * %p : !C
   func.return %r : !C
 }
 

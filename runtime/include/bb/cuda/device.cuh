@@ -253,9 +253,9 @@ BB_DEVICE float bb_reciprocal(float x) { return 1.0f / x; }
 BB_DEVICE float bb_rsqrt(float x) { return 1.0f / sqrtf(x); }
 BB_DEVICE float bb_sqrt(float x) { return sqrtf(x); }
 BB_DEVICE float bb_log2(float x) { return log2f(x); }
-// The larger and the smaller of two numbers, NaN where one is: fmaxf and fminf drop it.
-BB_DEVICE float bb_max_nan(float a, float b) { return a != a || a > b ? a : b; }
-BB_DEVICE float bb_min_nan(float a, float b) { return a != a || a < b ? a : b; }
+// The larger and the smaller of two numbers, NaN where one is: fmaxf and fminf drop it. -0 is below +0.
+BB_DEVICE float bb_max_nan(float a, float b) { return a != a || a > b || (a == b && signbit(b)) ? a : b; }
+BB_DEVICE float bb_min_nan(float a, float b) { return a != a || a < b || (a == b && signbit(a)) ? a : b; }
 BB_DEVICE unsigned bb_round_tf32(float x) { return bb_emu_round_tf32(__float_as_uint(x)); }
 BB_DEVICE unsigned bb_pack_bf16(float low, float high) {
   return static_cast<unsigned>(bb_emu_float_to_bfloat16(high)) << 16 | bb_emu_float_to_bfloat16(low);

@@ -15,7 +15,7 @@
 // promises of the instruction, together with the formula's own; numbers below 2^-126 are zero.
 //   exp2        2^-22
 //   exp         2^-22 + |x| 2^-23: the product x log2(e) is rounded. Of e^x absolutely, at x <= 0: 2^-21.6
-//   recip       2^-23;  div 2^-22, and 0 where |y| > 2^126;  rsqrt 2^-22.4;  sqrt 2^-22
+//   recip       2^-23;  div 2^-22;  rsqrt 2^-22.4;  sqrt 2^-22
 //   log2, log   2^-22 absolutely for x in [1/2, 2], else 2^-22 relatively
 //   sigmoid     2^-21 + |x| 2^-23, 0 for x < -88.7;  silu the same;  silu(-inf) = -0
 //   tanh        2^-20
@@ -72,7 +72,10 @@ BB_DEVICE float log(float x) { return bb_log2(x) * LN_2; }
 BB_DEVICE float sqrt(float x) { return bb_sqrt(x); }
 BB_DEVICE float rsqrt(float x) { return bb_rsqrt(x); }
 BB_DEVICE float recip(float x) { return bb_reciprocal(x); }
-BB_DEVICE float div(float x, float y) { return x * bb_reciprocal(y); }
+BB_DEVICE float div(float x, float y) {
+  const float scale = ::fabsf(y) > 0x1p126f ? 0.25f : 1.0f;  // the reciprocal itself would be flushed to zero
+  return x * scale * bb_reciprocal(y * scale);
+}
 BB_DEVICE float sigmoid(float x) { return bb_reciprocal(1.0f + bb_exp2(x * -LOG2_E)); }
 BB_DEVICE float silu(float x) { return ::fmaxf(x, -HIGHEST) * sigmoid(x); }
 BB_DEVICE float tanh(float x) {

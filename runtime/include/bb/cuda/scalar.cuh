@@ -11,7 +11,8 @@ BB_DEVICE float value(f16 x) { return __half2float(x); }
 BB_DEVICE float value(bf16 x) { return __bfloat162float(x); }
 BB_DEVICE float value(float x) { return x; }
 BB_DEVICE double value(double x) { return x; }
-BB_DEVICE bool value(bool x) { return x; }
+// A caller's array may have any byte but 0 for true, and a bool of C++ only 1: this reads the byte.
+BB_DEVICE bool value(const bool& x) { return reinterpret_cast<const unsigned char&>(x) != 0; }
 BB_DEVICE int value(int x) { return x; }
 BB_DEVICE long long value(long long x) { return x; }
 
@@ -46,6 +47,16 @@ template <class T>
 BB_DEVICE T max_nan(T a, T b) { return a != a || a > b ? a : b; }
 template <class T>
 BB_DEVICE T min_nan(T a, T b) { return a != a || a < b ? a : b; }
+BB_DEVICE bool is_negative(float x) { return ::copysignf(1.0f, x) < 0.0f; }
+BB_DEVICE bool is_negative(double x) { return ::copysign(1.0, x) < 0.0; }
+// NaN where one is, and -0 below +0.
+template <class T>
+BB_DEVICE T maximum(T a, T b) { return a != a || a > b || (a == b && is_negative(b)) ? a : b; }
+template <class T>
+BB_DEVICE T minimum(T a, T b) { return a != a || a < b || (a == b && is_negative(a)) ? a : b; }
+// a * b, rounded by itself: the compiler makes no multiply-add of it and a sum.
+BB_DEVICE float product(float a, float b) { return __fmul_rn(a, b); }
+BB_DEVICE double product(double a, double b) { return __dmul_rn(a, b); }
 template <class T>
 BB_DEVICE T max_number(T a, T b) { return b != b || a > b ? a : b; }
 template <class T>

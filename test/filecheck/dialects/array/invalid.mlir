@@ -541,6 +541,6 @@ func.func @attention_scale(%q: tensor<8x?xf32>, %k: tensor<6x?xf32>) {
 // -----
 
 func.func @yield_outside(%x: f32) {
-  // expected-error @+1 {{'array.yield' expects parent op 'array.elementwise'}}
+  // expected-error @+1 {{'array.yield' expects parent op to be one of 'array.elementwise', 'array.masked_matmul'}}
   "array.yield"(%x) : (f32) -> ()
 }

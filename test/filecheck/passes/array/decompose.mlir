@@ -240,7 +240,11 @@ func.func @attention(%q: tensor<8x64xf32>, %k: tensor<6x64xf32>, %v: tensor<6x5x
   // CHECK-NEXT:   [[v23:%\d+]] = arith.divf [[v21]], [[v22]] : f32
   // CHECK-NEXT:   array.yield [[v23]] : f32
   // CHECK-NEXT: }
-  // CHECK-NEXT: %a = array.matmul %probs, %v : tensor<8x6xf32>, tensor<6x5xf32> -> tensor<8x5xf32>
+  // CHECK-NEXT: %a = array.masked_matmul %probs, %v keeps (%m_1 = %m, %row_1 = %row, %column_1 = %column) : tensor<8x6xf32>, tensor<6x5xf32>, tensor<6xi1>, tensor<8x1xi32>, tensor<1x6xi32> -> tensor<8x5xf32> {
+  // CHECK-NEXT:   [[v24:%\d+]] = arith.cmpi sle, %column_1, %row_1 : i32
+  // CHECK-NEXT:   [[v25:%\d+]] = arith.andi %m_1, [[v24]] : i1
+  // CHECK-NEXT:   array.yield [[v25]] : i1
+  // CHECK-NEXT: }
   // CHECK-NEXT: func.return %a : tensor<8x5xf32>
 }
 

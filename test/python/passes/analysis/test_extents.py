@@ -16,6 +16,8 @@ CASES = {
         "a0=v0 b0=v1 a1=b1"
     ),
     "%v = array.transpose %a perm [1, 0] : tensor<?x?xf32> -> tensor<?x?xf32>": "a0=v1 a1=v0",
+    "%v = array.masked_matmul %a, %b keeps (%m = %a) : tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32> "
+    "-> tensor<?x?xf32> { %z = arith.cmpf une, %m, %m : f32 array.yield %z : i1 }": "a0=v0 b1=v1 a1=b0",
     "%v = array.softmax %a axis 1 : tensor<?x?xf32>": "a0=v0 a1=v1",
     "%v = array.reduce sum %a axes [1] keepdims : tensor<?x?xf32> -> tensor<?x1xf32>": "a0=v0",
     "%v = array.reduce sum %a axes [0] : tensor<?x?xf32> -> tensor<?xf32>": "a1=v0",
@@ -31,7 +33,7 @@ CASES = {
 
 @pytest.mark.parametrize("operation", CASES)
 def test_operations_tie_axes(operation: str) -> None:
-    result = operation.rpartition("-> " if "->" in operation else ": ")[2]
+    result = operation.partition(" {")[0].rpartition("-> " if "->" in operation else ": ")[2]
     function = select_function(
         bb.parse(
             f"func.func @f(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>) -> {result} {{\n"

@@ -27,6 +27,7 @@ from bb.passes.rules.table import all_laws, later_laws, laws_tried_in
 from bb.runtime.interpreter.blocks import Value
 from block_evaluation import apply_once, difference, evaluate, random_arguments
 from law_cases import RULES_DIR, LawCase, law_cases, operations
+from law_magnitudes import is_ever_worse
 from law_probes import Record, failing_checks, is_broken, remove_dead_code, rewrite_without
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -199,6 +200,27 @@ def underflows(case: LawCase) -> bool:
     return loses_precision(case, (1e-25, 1e25))
 
 
+def is_worse(case: LawCase) -> bool:
+    """True if the law overflows, or is less accurate, for arguments of some magnitude."""
+    program = case.program()
+    law = rewrite_without(case, program)
+    while apply_once(law, program):
+        pass
+    verify(program.get_toplevel_object())
+    return is_ever_worse(case.program(), program)
+
+
+def loses_nan(case: LawCase) -> bool:
+    """True if the law breaks the program, or gives numbers where the first argument is NaN."""
+    if is_broken(case):
+        return True
+    program = case.program()
+    arguments = random_arguments(program)
+    arguments[0] = np.full(np.shape(arguments[0]), np.nan)
+    rewrite_without(case, program)
+    return difference(evaluate(program, arguments)[0], evaluate(case.program(), arguments)[0]) > 0
+
+
 def rounds_otherwise(case: LawCase) -> bool:
     """True if the law gives other results in the types of the program."""
     program = case.program()
@@ -234,17 +256,6 @@ def leaves_range(items: float, vectors: float) -> Callable[[LawCase], bool]:
         return before < 1e-2 and not error() < 1e-1
 
     return spoils
-
-
-def loses_nan(case: LawCase) -> bool:
-    """True if the law breaks the program, or gives numbers where the first argument is NaN."""
-    if is_broken(case):
-        return True
-    program = case.program()
-    arguments = random_arguments(program)
-    arguments[0] = np.full(np.shape(arguments[0]), np.nan)
-    rewrite_without(case, program)
-    return difference(evaluate(program, arguments)[0], evaluate(case.program(), arguments)[0]) > 0
 
 
 def counted(case: LawCase, count: Callable[[FuncOp], int]) -> bool:
@@ -294,18 +305,40 @@ HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
     ("swap-shift-dot (row shift)", "demand"): cancels,
     ("swap-shift-dot (scaled row shift)", "demand"): cancels,
     ("swap-shift-dot (row sum)", "demand"): cancels,
-    ("swap-shift-dot (row sum of a product)", "demand"): cancels,
     ("swap-scale-dot (left operand)", "exact-below"): rounds_otherwise,
     ("swap-scale-dot (right operand)", "exact-below"): rounds_otherwise,
     ("swap-scale-dot (rounded left operand)", "demand"): needs_exponents,
     ("swap-scale-dot (rounded left operand)", "no-exponential"): needs_exponents,
     ("swap-scale-dot (row sum)", "range"): leaves_range(3e4, 1e-3),
-    ("swap-scale-dot (product)", "once"): underflows,
     ("swap-scale-dot (product)", "range"): leaves_range(1e3, 1e-2),
     ("swap-scale-dot (constant factor)", "shrinks"): leaves_range(1e38, 1e-2),
     ("swap-scale-dot (constant factor)", "range"): leaves_range(2.0**-22, 1e4),
     ("swap-scale-dot (sum of equal scales)", "range"): leaves_range(4e4, 1e-2),
+    ("swap-shift-dot (row sum of a product)", "demand"): is_worse,
+    ("swap-shift-dot (row shift)", "exact-below"): is_worse,
+    ("swap-shift-dot (column shift)", "demand"): cancels,
+    ("swap-shift-dot (scaled row shift)", "exact-below"): is_worse,
+    ("swap-shift-dot (scaled row shift)", "range"): is_worse,
+    ("swap-shift-dot (row sum of a product)", "wide"): is_worse,
+    ("swap-shift-dot (row sum of a product)", "pivot"): is_worse,
+    ("swap-shift-dot (sum)", "demand"): is_worse,
+    ("swap-shift-dot (constant factor)", "power"): is_worse,
+    ("merge-scales (scales)", "cancels"): is_worse,
+    ("merge-scales (shifts)", "cancels"): is_worse,
+    ("merge-scales (row scale outside)", "demand"): is_worse,
+    ("merge-scales (row scale outside)", "range"): is_worse,
+    ("merge-scales (column shift outside)", "demand"): is_worse,
+    ("leave-sum (scale)", "wide"): is_worse,
+    ("leave-sum (outer product)", "wide"): is_worse,
+    ("leave-sum (shift)", "demand"): is_worse,
+    ("leave-sum (addition)", "demand"): is_worse,
+    ("leave-sum (product)", "wide"): is_worse,
+    ("leave-sum (product)", "plain"): is_worse,
+    ("leave-sum (linear form)", "wide"): is_worse,
+    ("leave-sum (linear form)", "growth"): is_worse,
+    ("swap-scale-dot (product)", "once"): underflows,
     ("vector-algebra (flatten)", "witness"): loses_nan,
+    ("vector-algebra (constant factors)", "square"): is_worse,
     ("leave-sum (addition)", "worthwhile"): needs_more_accumulators,
     ("leave-sum (product)", "invariant"): never_ends,
     ("duplicate-mapped-scale", "mapped"): stores_more,

@@ -145,7 +145,7 @@ def test_the_first_compiler_on_the_path_that_works(tmp_path: Path, monkeypatch: 
     fake_compiler(tmp_path / "b", name="g++")
     assert find_compiler().command == (str(tmp_path / "b" / "g++"),)
     monkeypatch.setenv("PATH", str(tmp_path / "a"))
-    assert "c++ cannot be run: this one is broken" in refusal()
+    assert "c++ cannot be run: it ended with status 3 and printed 'this one is broken' last" in refusal()
 
 
 @needs_compiler
@@ -207,13 +207,23 @@ def test_a_compiler_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         compile_shared_object(ADD, name="add")
 
 
+FILE_LIMIT = "a file would be larger than the system allows this process to write (ulimit -f)"
+
+
 @pytest.mark.parametrize(
     ("output", "status", "message"),
     [
         ("", 0, "it reported success but made no object"),
         ("", 1, "it ended with status 1"),
         ("", -11, "it was stopped by signal 11"),
-        ("nonsense\n\n", 2, "nonsense"),
+        ("one\nnonsense\n\n", 2, "it ended with status 2 and printed 'nonsense' last"),
+        ("g++: internal compiler error: Segmentation fault signal terminated program as\nSee <file:///x>.", 4,
+         "g++: internal compiler error: Segmentation fault signal terminated program as"),
+        ("g++: internal compiler error: File size limit exceeded signal terminated program as", 4,
+         FILE_LIMIT),
+        ("collect2: fatal error: ld terminated with signal 25 [File size limit exceeded]", 1, FILE_LIMIT),
+        ("as: a.o: final close failed: File too large", 1, FILE_LIMIT),
+        ("", -25, FILE_LIMIT),
         ("a.cpp:1:2: warning: x\na.cpp:2:3: error: y  z\na.cpp:4:5: error: w", 1, "a.cpp:2:3: error: y z"),
         ("g++: fatal error: Killed signal terminated program cc1plus", 1,
          "g++: fatal error: Killed signal terminated program cc1plus"),

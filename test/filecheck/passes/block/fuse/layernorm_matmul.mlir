@@ -36,9 +36,9 @@
 // CHECK-NEXT:     %10 = block.outer %neg, %1
 // CHECK-NEXT:     %product_2 = block.add %product, %10
 // CHECK-NEXT:     %product_3 = block.row_scale %product_2, %rstd
+// CHECK-NEXT:     %product_4 = block.col_shift %product_3, %0
 // CHECK-NEXT:     %bias_1 = block.load %Bias_k
-// CHECK-NEXT:     %11 = block.linear 1 * %0 + 1 * %bias_1
-// CHECK-NEXT:     %out = block.col_shift %product_3, %11
+// CHECK-NEXT:     %out = block.col_shift %product_4, %bias_1
 // CHECK-NEXT:     %out_1 = block.store %out
 // CHECK-NEXT:     block.yield %out_1
 // CHECK-NEXT:   }
@@ -99,9 +99,9 @@ func.func @composite(
 // CHECK-NEXT:     %10 = block.outer %neg, %1
 // CHECK-NEXT:     %projected_2 = block.add %projected, %10
 // CHECK-NEXT:     %projected_3 = block.row_scale %projected_2, %rstd
+// CHECK-NEXT:     %projected_4 = block.col_shift %projected_3, %0
 // CHECK-NEXT:     %bias_1 = block.load %Bias_k
-// CHECK-NEXT:     %11 = block.linear 1 * %0 + 1 * %bias_1
-// CHECK-NEXT:     %out = block.col_shift %projected_3, %11
+// CHECK-NEXT:     %out = block.col_shift %projected_4, %bias_1
 // CHECK-NEXT:     %out_1 = block.store %out
 // CHECK-NEXT:     block.yield %out_1
 // CHECK-NEXT:   }

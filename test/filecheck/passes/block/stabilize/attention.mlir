@@ -66,7 +66,7 @@ func.func @causal(%q: tensor<16x16xf32>, %k: tensor<16x16xf32>, %v: tensor<16x8x
 }
 
 // CHECK-LABEL: masked(
-//       CHECK:        masked  = where(load keep[m, n], scores / 4, -inf)
+//       CHECK:        masked  = where(keep, scores / 4, -inf)
 //  CHECK-NEXT:        top2    = row_max(masked)
 //  CHECK-NEXT:        e       = exp(row_shift(masked, -where(top2 == -inf, 0, top2)))
 //       CHECK:    store out[m, l] = row_scale(out, where(total == 0, 0, 1 / total))

@@ -169,37 +169,6 @@ def test_no_kernels() -> None:
 
 
 REFUSED = {
-    "has elements of type i64, which a CPU kernel does not compute with": """
-    kernel.func @f(%x : !kernel.array<8xi64>) attributes {block.dims = {M = #block.dim<8, whole>}} {
-      kernel.parallel {
-        %a = kernel.tile : !kernel.tile<M x i64, scratch>
-      }
-    }""",
-    "is an integer of more than 32 bits, which a kernel does not compute with": """
-    !T = !kernel.tile<M x f32, scratch>
-    kernel.func @f() attributes {block.dims = {M = #block.dim<8, whole>}} {
-      kernel.parallel {
-        %a = kernel.tile : !T
-        kernel.sweep [M] (%x = %a) -> (each %a) : !T, !T {
-          %c = arith.constant 4294967296 : i64
-          %f = arith.sitofp %c : i64 to f32
-          kernel.yield %f : f32
-        }
-      }
-    }""",
-    "compares by ult, which has no form on a CPU; use a signed comparison": """
-    !T = !kernel.tile<M x f32, scratch>
-    kernel.func @f() attributes {block.dims = {M = #block.dim<8, whole>}} {
-      kernel.parallel {
-        %a = kernel.tile : !T
-        kernel.sweep [M] (%x = %a) -> (each %a) : !T, !T {
-          %i = kernel.quantity index @M
-          %c = arith.cmpi ult, %i, %i : index
-          %f = arith.uitofp %c : i1 to f32
-          kernel.yield %f : f32
-        }
-      }
-    }""",
     "has no form on a CPU": """
     kernel.func @f() attributes {block.dims = {M = #block.dim<8, block = 4>}} {
       kernel.parallel {
@@ -215,6 +184,37 @@ def test_refused(sentence: str) -> None:
     with pytest.raises(OpError) as error:
         source(REFUSED[sentence])
     assert sentence in str(error.value)
+
+
+LANES = {
+    "i64 elements": ("i64", "arith.constant 0 : i32", "double"),
+    "i32 elements": ("i32", "arith.constant 0 : i32", "float"),
+    "a small i64": ("f32", "arith.constant 4096 : i64", "float"),
+    "a large i64": ("f32", "arith.constant 4294967296 : i64", "double"),
+    "an index": ("f32", "kernel.quantity index @M", "float"),
+    "f64 between f32": ("f32", "arith.constant 0.5 : f64", "double"),
+}
+
+
+@pytest.mark.parametrize("name", list(LANES))
+def test_lanes_are_as_wide_as_values_need(name: str) -> None:
+    element, computed, lane = LANES[name]
+    use = "%k = arith.cmpf oeq, %c, %c : f64" if "f64" in computed else ""
+    use = use or f"%k = arith.cmpi eq, %c, %c : {'index' if 'index' in computed else computed[-3:]}"
+    text = source(f"""
+    !T = !kernel.tile<M x {element}, scratch>
+    kernel.func @f() attributes {{block.dims = {{M = #block.dim<8, whole>}}}} {{
+      kernel.parallel {{
+        %a = kernel.tile : !T
+        kernel.sweep [M] (%x = %a) -> (each %a) : !T, !T {{
+          %c = {computed}
+          {use}
+          %f = arith.select %k, %x, %x : {element}
+          kernel.yield %f : {element}
+        }}
+      }}
+    }}""")
+    assert f"using T = {lane};" in text
 
 
 TWICE = """
