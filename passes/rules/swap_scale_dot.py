@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -14,6 +15,7 @@ from ..analysis.facts import computed_from, waits_for_reduction, waits_longer
 from ..analysis.items import Scale, is_float_item, scale_of, shift_of, through_cast
 from ..analysis.roundings import (
     has_exponentials,
+    has_range_of,
     is_bounded_exponential,
     is_exact_in,
     scale_may_leave,
@@ -64,10 +66,13 @@ class _ScaledOperand:
         """The item that is rounded in the end, without the scale.
 
         `swap-shift-dot` takes a shift that waits for a reduction out of the operand as well, if what is below
-        the shift is exact, and the scale of columns with it.
+        the shift is exact. It takes a scale of columns with it if the other operand has the range of f32.
         """
         if self.shift is not None and is_exact_in(self.shift.block, self.element_type):
-            return self.shift.block
+            columns = scale_of(self.scale.block) is not None
+            other = block.element_type_of(self.operand.other.type)
+            if not columns or has_range_of(other, f32):
+                return self.shift.block
         return self.scale.block
 
     @property
