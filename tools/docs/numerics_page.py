@@ -98,6 +98,9 @@ PROMISES = (
     "see [scalar operations](../reference/scalar-operations.md).",
     "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
     "number for each row of a block) and the blocks of the pivots.",
+    "**Literals.** Hexadecimal digits of a float are its bits, in every position; every bit pattern, NaNs "
+    "with their payloads included, is read back as it was printed. A decimal number beyond the largest one "
+    "of its type is an error. In generated code the payloads of NaNs are those of the target.",
 )
 
 NOT_COVERED = (
