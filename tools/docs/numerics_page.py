@@ -86,6 +86,13 @@ PROMISES = (
     "formulas give in float64.",
     "**Finite masks keep their meaning.** -1e9 is a logit like any other: a row that holds only -1e9 is "
     "uniform.",
+    "**Element-wise arithmetic** keeps NaN, infinities and the signs of zeros: x - x, x * 0 and x * x / x "
+    "are computed as they are written, and no product becomes part of a multiply-add with the sum that reads "
+    "it. maximumf and minimumf pass NaN on and take -0 as less than 0. GPUs flush denormal numbers to zero.",
+    "**Row statistics** (vectors that depend on a sum, a maximum or a contraction) are regrouped: terms are "
+    "merged, and a quotient by one is a product with its reciprocal. Opposite terms and powers cancel only "
+    "if an item that stays is NaN wherever the data make them NaN. It may be NaN where the formula is "
+    "infinite, and the reverse.",
     "**Types.** Contractions and sums of f16 and bf16 accumulate in f32. The accumulator type is an "
     "attribute of the operation, printed as `acc f32`. `array-decompose{accumulate=f64}` (or `input`, the "
     "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
