@@ -89,6 +89,13 @@ PROMISES = (
     "**Products with equal elements are sums.** `array-simplify-contractions` writes `x @ ones` as a sum, and "
     "multiplies another factor into the elements first, in the type of the sum. NaN and infinities count as "
     "in the product. A product with a row of the identity is no slice: 0 times NaN is NaN.",
+    "**Element-wise arithmetic** keeps NaN, infinities and the signs of zeros: x - x, x * 0 and x * x / x "
+    "are computed as they are written, and no product becomes part of a multiply-add with the sum that reads "
+    "it. maximumf and minimumf pass NaN on and take -0 as less than 0. GPUs flush denormal numbers to zero.",
+    "**Row statistics** (vectors that depend on a sum, a maximum or a contraction) are regrouped: terms are "
+    "merged, and a quotient by one is a product with its reciprocal. Opposite terms and powers cancel only "
+    "if an item that stays is NaN wherever the data make them NaN. It may be NaN where the formula is "
+    "infinite, and the reverse.",
     "**Types.** Contractions and sums of f16 and bf16 accumulate in f32. The accumulator type is an "
     "attribute of the operation, printed as `acc f32`. `array-decompose{accumulate=f64}` (or `input`, the "
     "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
