@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -14,6 +15,7 @@ from ..analysis.facts import computed_from, waits_for_reduction, waits_longer
 from ..analysis.items import Scale, is_float_item, scale_of, shift_of, through_cast
 from ..analysis.roundings import (
     has_exponentials,
+    has_range_of,
     is_bounded_exponential,
     is_exact_in,
     scale_may_leave,
@@ -64,10 +66,12 @@ class _ScaledOperand:
         """The item that is rounded in the end, without the scale.
 
         `swap-shift-dot` takes a shift that waits for a reduction out of the operand as well, if what is below
-        the shift is exact, and the scale of columns with it.
+        the shift is exact, and the scale of columns with it in a type with the range of f32.
         """
         if self.shift is not None and is_exact_in(self.shift.block, self.element_type):
-            return self.shift.block
+            beside_columns = isinstance(self.scale.block.owner, block.ColScaleOp)
+            if not beside_columns or has_range_of(self.element_type, f32):
+                return self.shift.block
         return self.scale.block
 
     @property
@@ -206,8 +210,16 @@ class RowSumOfScale(_SwapScaleDot[block.RowSumOp, _SummedScale]):
 
 @dataclass(frozen=True)
 class _ScaledFactor:
+    product: block.MulOp
     scale: Scale
     other: SSAValue
+
+    @property
+    def pays(self) -> bool:
+        """True if something could go on with the unscaled product while the scale waits for a reduction."""
+        users = (use.operation for use in self.product.result.uses)
+        only_stored = all(isinstance(user, block.StoreOp) for user in users)
+        return waits_for_reduction(self.scale.vector) and not only_stored
 
 
 class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
@@ -222,6 +234,7 @@ class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
     )
     side_conditions = {
         "once": "the other factor does not depend on the vector, so that no power of it comes out",
+        "demand": "c depends on a reduced result, and the product is not only stored",
         RANGE: UNSCALED_RANGE,
     }
     phase = Phase.LATE
@@ -230,13 +243,14 @@ class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
         for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             scale = scale_of(value)
             if scale is not None:
-                yield _ScaledFactor(scale, other)
+                yield _ScaledFactor(op, scale, other)
 
     def checks(self, site: _ScaledFactor) -> Iterator[Check]:
         plain = not computed_from(site.other, site.scale.vector)
         yield Check(
             "once", plain, "the other factor depends on the vector too, and its powers can over- or underflow"
         )
+        yield Check("demand", site.pays, "nothing goes on with the product before the scale is known")
         yield keeps_range(block.element_type_of(site.other.type))
 
     def rewrite(self, op: block.MulOp, site: _ScaledFactor, rewriter: PatternRewriter) -> None:

@@ -127,7 +127,7 @@ class Translator:
             case block.LoadOp() | block.StoreOp() | block.ReduceOp():
                 return values
             case block.DotOp() | block.RowScaleOp():
-                return [values[0], self.made_plain(values[1], write)]
+                return [values[0], *(self.made_plain(value, write) for value in values[1:])]
             case _:
                 return [
                     self.made_plain(value, write) if isinstance(value, Pair) and value.local else value
