@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import StringAttr
+
 DIM_NAMES = "bb.dims"
 """Of a function's argument: the dims of its axes, `{bb.dims = ["M", "H*E"]}`."""
 
@@ -23,6 +25,9 @@ OWN_EXPONENT = "bb.own_exponent"
 """Of a rounding of an item to a narrower type: a scale has left it, so that the item may be out of the type's
 range. `block-stabilize` gives each of its rows an exponent.
 """
+
+POWER_OF_TWO = StringAttr("power of two")
+"""The value of `bb.own_exponent` for rows that are to be scaled by powers of two alone, which is exact."""
 
 PROLOGUE = "bb.prologue"
 """Of a map: it depends on constants alone and need run only once."""

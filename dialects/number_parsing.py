@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     RankedStructure,
     i1,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
@@ -28,11 +28,15 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 from .float_bits import float_of_literal, literal_at
 
 _T = TypeVar("_T")
+_INTEGER_TYPE = re.compile(r"[su]?i([0-9]{1,100})")
 _STRING_OF_OTHERS = re.compile(r'<\s*"(?!0x)')
 _BYTES_OF_BOOLEANS = frozenset((0, 1, 255))
 
-MOST_DIGITS = 1000
-"""Length of the longest number: Python takes quadratic time for the conversion of longer ones."""
+MOST_CHARACTERS = {MLIRTokenKind.INTEGER_LIT: 300, MLIRTokenKind.FLOAT_LIT: 2000}
+"""Length of the longest numbers: any longer integer is too large for f64, and takes long to convert."""
+
+WIDEST_INTEGER = 2**24 - 1
+"""Bits, as in MLIR."""
 
 LARGEST_EXTENT = 2**63 - 1
 """Extents are numbers of 64 bits with a sign."""
@@ -44,7 +48,7 @@ class NumberLexer(MLIRLexer):
     def _lex_number(self, start_pos: int) -> MLIRToken:
         token = super()._lex_number(start_pos)
         text = token.span.text
-        if len(text) > MOST_DIGITS:
+        if len(text) > MOST_CHARACTERS[token.kind]:
             raise ParseError(token.span, f"a number of {len(text)} characters is too long")
         if token.kind is MLIRTokenKind.FLOAT_LIT and isinf(float(text)):
             raise ParseError(token.span, f"{text} is too large for a number of 64 bits")
@@ -138,7 +142,21 @@ class NumberParser(Parser):
         except ValueError as error:
             self.raise_error(str(error), start, start + length)
 
-    # Extents
+    # Limits
+
+    def parse_optional_integer(self, allow_boolean: bool = True, allow_negative: bool = True) -> int | None:
+        start = self.pos
+        value = super().parse_optional_integer(allow_boolean, allow_negative)
+        is_typed = self._current_token.kind is MLIRTokenKind.COLON  # its type has the last word
+        if value is not None and not is_typed and not -(2**63) <= value < 2**64:
+            self.raise_error(f"{value} is too large for a number of 64 bits", start, start + len(str(value)))
+        return value
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        width = _INTEGER_TYPE.fullmatch(self._current_token.text)
+        if width is not None and int(width[1]) > WIDEST_INTEGER:
+            self.raise_error(f"an integer of {width[1]} bits is too wide: {WIDEST_INTEGER} is the most")
+        return super().parse_optional_type()
 
     def parse_shape_dimension(self, allow_dynamic: bool = True) -> int:
         start = self.pos

@@ -26,13 +26,14 @@ from ..runtime.host.settings import SettingError
 from .cuda_check.arguments import Array, KernelArgument, kernel_arguments, load_array
 from .cuda_check.findings import as_json, distinct, print_finding
 from .shared.common import ArgumentParser, message_for, positive, print_error
-from .shared.files import ToolError, read_text, write_stdout
+from .shared.files import ToolError, read_text, reserve_standard_streams, write_stdout
 
 _ARCHITECTURES = "sm_80,sm_90,sm_100"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``bb-cuda-check``: 0 without a finding, 1 with one or wrong results, 2 for what cannot be run."""
+    reserve_standard_streams()
     try:
         return _Check(_arguments(argv)).run()
     except (

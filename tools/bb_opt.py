@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -34,11 +34,13 @@ from ..lowering.pipelines import (
 from ..passes.analysis.cost.machine import Machine, register_machine
 from ..passes.rules import ALL_RULES
 from .opt.expected_diagnostics import check_expectations
+from .shared.common import ArgumentParser, print_error
 from .shared.files import (
     DEFAULT_LIMIT_MIB,
     Chunk,
     ToolError,
     read_text,
+    reserve_standard_streams,
     split_chunks,
     write_stdout,
     write_text,
@@ -61,6 +63,7 @@ SCRIPT_MODULE = "bb_loaded_script"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``bb-opt`` with the given arguments (default: the process's); returns the exit status, 0 or 1."""
+    reserve_standard_streams()
     with _registries_restored():
         try:
             register_machine("cpu", _this_machine)
@@ -111,7 +114,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.verify_equivalence is not None:
         from .opt.equivalence_check import EquivalenceCheck
 
-        check = EquivalenceCheck(options.verify_equivalence, options.max_input_size, _print_error)
+        check = EquivalenceCheck(options.verify_equivalence, options.max_input_size, print_error)
     name, text = read_text(options.input, options.max_input_size)
     return _Session(options, pipeline, name, text, explanation, check).run()
 
@@ -202,7 +205,7 @@ class _Session:
             diagnostics = check_expectations(chunk.text, self.name, chunk.first_line, diagnostics)
         for diagnostic in diagnostics:
             head = f"{self.name}: " if diagnostic.place is None else ""
-            _print_error(head + diagnostic.render({self.name: self.text}))
+            print_error(head + diagnostic.render({self.name: self.text}))
         return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
     def _emit(self, output: str) -> None:
@@ -219,7 +222,7 @@ def _printer_between(options: argparse.Namespace) -> Callback:
     def show(before: ModulePass | None, module: ModuleOp, after: ModulePass | None) -> None:
         if before is not None and after is not None:
             head = f"// IR after '{before.name}', before '{after.name}':"
-            _print_error(f"{head}\n{_printed(module, make_context(), options)}")
+            print_error(f"{head}\n{_printed(module, make_context(), options)}")
 
     return show
 
@@ -342,12 +345,8 @@ def _print(text: str, end: str = "\n") -> int:
     return 0
 
 
-def _print_error(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _complain(message: str) -> int:
-    _print_error(f"bb-opt: error: {message}")
+    print_error(f"bb-opt: error: {message}")
     return 1
 
 
@@ -381,25 +380,20 @@ def _debug_traceback() -> None:
 # Arguments
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ToolError(f"{message}; --help lists the options")
-
-
 def _mebibytes(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
+    if not text.isdecimal() or len(text) > 18 or int(text) == 0:
         raise argparse.ArgumentTypeError(f"takes a positive number of MiB, not '{text}'")
     return int(text)
 
 
 def _seed(text: str) -> int:
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"takes a number that is not negative, not '{text}'")
     return int(text)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = _ArgumentParser(
+    parser = ArgumentParser(
         prog="bb-opt",
         description="Read a program as MLIR text, run passes over it and print the result.",
         epilog="Example: bb-opt program.mlir -p array-decompose,array-to-block,cse",

@@ -54,12 +54,20 @@ from ..runtime.tuning.request import checked_seconds
 from .run.bench import Measurement
 from .run.compiled import Compiled, check_options, resources_of, source_text
 from .run.roofline import draw_roofline
-from .shared.common import ArgumentParser, assignment, message_for, positive, print_error, sizes
-from .shared.files import DEFAULT_LIMIT_MIB, ToolError, read_text, write_stdout, write_text
+from .shared.common import ArgumentParser, assignment, is_terminal, message_for, positive, print_error, sizes
+from .shared.files import (
+    DEFAULT_LIMIT_MIB,
+    ToolError,
+    read_text,
+    reserve_standard_streams,
+    write_stdout,
+    write_text,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``bb-run`` with the given arguments (default: the process's); returns the exit status, 0 or 1."""
+    reserve_standard_streams()
     sources: dict[str, str] = {}
     try:
         options = _arguments(argv)
@@ -285,7 +293,7 @@ class _Session:
         if profile is None:
             return ["  profile: there are no kernels, all of it stays on whole arrays"]
         self.profiles.append(profile)
-        return [f"  {line}" for line in report(profile, color=sys.stdout.isatty()).splitlines()]
+        return [f"  {line}" for line in report(profile, color=is_terminal()).splitlines()]
 
     def _write_profiles(self) -> None:
         if self.options.profile_json is not None:

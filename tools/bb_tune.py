@@ -16,14 +16,15 @@ from ..runtime.host.settings import SettingError
 from ..runtime.host.timing import duration
 from ..runtime.tuning.records import Record
 from ..runtime.tuning.store import StoreError, all_records, clear, export_file, import_file
-from .shared.common import ArgumentParser, message_for, print_error
-from .shared.files import ToolError, write_stdout
+from .shared.common import ArgumentParser, is_terminal, message_for, print_error
+from .shared.files import ToolError, reserve_standard_streams, write_stdout
 
 _NAMES = "the functions whose choices are meant (default: all)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``bb-tune`` with the given arguments (default: the process's); returns the exit status, 0 or 1."""
+    reserve_standard_streams()
     try:
         options = _arguments(argv)
         with warnings.catch_warnings(record=True) as caught:
@@ -113,7 +114,7 @@ def _listed(records: Sequence[Record], as_json: bool) -> str:
             time.strftime("%Y-%m-%d %H:%M", time.localtime(each.at)) + f" on {each.machine}",
         )
     stream = io.StringIO()
-    width = None if sys.stdout.isatty() else 10_000
+    width = None if is_terminal() else 10_000
     console = Console(
         file=stream, width=width, color_system=None, force_terminal=False, highlight=False, markup=False
     )

@@ -44,13 +44,17 @@ class IntegerRanges:
     """The ranges of the integers of one body."""
 
     dims: Mapping[str, DimAttr]
+    largest_extent: int = LARGEST_EXTENT
+    """Of the extents that are known only at a call."""
     _known: dict[SSAValue, Range] = field(default_factory=dict[SSAValue, Range])
     _wrapping: set[Operation] = field(default_factory=set[Operation])
 
     @classmethod
-    def of(cls, body: Block, dims: Mapping[str, DimAttr]) -> IntegerRanges:
+    def of(
+        cls, body: Block, dims: Mapping[str, DimAttr], largest_extent: int = LARGEST_EXTENT
+    ) -> IntegerRanges:
         """The ranges of the values in a body; `dims` are those of its kernel or function."""
-        ranges = cls(dims)
+        ranges = cls(dims, largest_extent)
         for op in body.ops:
             for result in op.results:
                 if isinstance(result.type, IntegerType | IndexType):
@@ -101,7 +105,7 @@ class IntegerRanges:
 
     def _quantity(self, dim: str, is_index: bool) -> Range:
         extent = self.dims[dim].static_extent
-        most = LARGEST_EXTENT if extent is None else extent
+        most = self.largest_extent if extent is None else extent
         return (0, max(0, most - 1)) if is_index else (0, most)
 
 

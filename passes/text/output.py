@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
 import tempfile
+from typing import TextIO
 
 
 def replace_file(path: str, data: bytes) -> None:
@@ -33,8 +35,39 @@ def _umask() -> int:
     return mask
 
 
+class ClosedPipe(SystemExit):
+    """The reader of standard output has closed the pipe: the process ends without a message, with the status
+    that a shell reports for SIGPIPE.
+    """
+
+    STATUS = 128 + 13
+
+    def __init__(self) -> None:
+        super().__init__(self.STATUS)
+
+
 def print_text(text: str) -> None:
-    """Write to standard output, as UTF-8 in any locale. Raises OSError."""
+    """Write to standard output, as UTF-8 in any locale. Raises OSError and ClosedPipe."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed")
+    try:
+        _write(text)
+    except BrokenPipeError:
+        detach(sys.stdout)
+        raise ClosedPipe from None
+
+
+def detach(stream: TextIO) -> None:
+    """Keep Python from failing once more when it flushes a standard stream at exit."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+    except (OSError, ValueError):
+        return
+
+
+def _write(text: str) -> None:
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:  # a StringIO, or what a notebook puts there

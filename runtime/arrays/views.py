@@ -84,6 +84,7 @@ def view_of(value: object, label: str) -> ArrayView:
     if isinstance(value, np.generic):
         return _of_numpy(np.asarray(cast(Any, value)), label)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        refuse_lazy(value, label)
         tensor = read_dlpack(cast(DLPackArray, value), label)
         strides = _row_major(tensor.shape) if tensor.strides is None else tensor.strides
         writable = not (tensor.read_only or tensor.copied)
@@ -93,8 +94,25 @@ def view_of(value: object, label: str) -> ArrayView:
     )
 
 
+def refuse_lazy(value: object, label: str) -> None:
+    """Raise InputError for a torch tensor whose memory holds other values than its elements: one that is
+    negated or conjugated only when it is read, which DLPack does not say.
+    """
+    for query, what, method in (
+        ("is_neg", "negated", "resolve_neg"),
+        ("is_conj", "conjugated", "resolve_conj"),
+    ):
+        asked = getattr(value, query, None)
+        if callable(asked) and asked():
+            raise InputError(
+                f"{label} is a view that is {what} when it is read, which DLPack cannot pass on; "
+                f"its method {method}() gives an array that is {what} already"
+            )
+
+
 def device_view(value: object, label: str, *, stream: int) -> ArrayView:
     """The view of an array on a GPU that has `__dlpack__`; see `read_dlpack`. Raises InputError."""
+    refuse_lazy(value, label)
     tensor = read_dlpack(cast(DLPackArray, value), label, stream=stream)
     strides = _row_major(tensor.shape) if tensor.strides is None else tensor.strides
     writable = not (tensor.read_only or tensor.copied)

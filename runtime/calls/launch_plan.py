@@ -11,7 +11,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block, kernel
 from ...dialects.diagnostics import OpError
+from ...dialects.kernel.precision import largest_extent
 from ...lowering.emit.cpp import dims_in_order
+from ..errors import InputError
 from .scratch_memory import ScratchMemory
 
 Axes = tuple[tuple[str, ...], ...]
@@ -40,6 +42,19 @@ class Launch:
     """The dims of the axes of each result."""
     memory: ScratchMemory
     """Memory that the kernel allocates for itself."""
+    largest_extent: int
+    """The largest extent for which the kernel's indices are right, unless the program gives the extent."""
+
+    def check_extents(self, lengths: Sequence[int]) -> None:
+        """Raise InputError for an extent with which the kernel's indices would exceed 32 bits."""
+        if max(lengths, default=0) <= self.largest_extent:
+            return
+        for (name, dim), extent in zip(self.dims.items(), lengths, strict=True):
+            if dim.static_extent is None and extent > self.largest_extent:
+                raise InputError(
+                    f"dim {name} has extent {extent}, but '{self.name}' computes with its indices "
+                    f"in 32 bits, which is right up to {self.largest_extent}"
+                )
 
     @property
     def name(self) -> str:
@@ -77,7 +92,8 @@ def plan_of(module: ModuleOp, function: FuncOp) -> Plan:
             dims = dims_in_order(called)
             uses = tuple(_uses_of(argument, dims) for argument in called.body.block.args)
             results_ = tuple(tuple(tuple(dim.data for dim in axis) for axis in axes) for axes in op.axes)
-            steps.append(Launch(op, called, dims, uses, results_, ScratchMemory(called)))
+            memory, most = ScratchMemory(called), largest_extent(called)
+            steps.append(Launch(op, called, dims, uses, results_, memory, most))
         elif op.name.startswith(("block.", "func.")):
             raise OpError(
                 op, "is no launch of a kernel and no operation on arrays; run block-to-kernel first"

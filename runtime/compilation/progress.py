@@ -32,7 +32,7 @@ class Ticker:
     """
 
     def __init__(self, label: str, progress: Progress | None):
-        if progress is None and sys.stderr.isatty():
+        if progress is None and sys.stderr is not None and sys.stderr.isatty():
             progress = terminal_line
         self.label = label
         self._progress = progress

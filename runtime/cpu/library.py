@@ -74,7 +74,10 @@ class KernelLibrary(LoweredProgram):
         """Do nothing: calls leave no reports."""
 
     def check(self, launch: Launch, lengths: list[int], threads: int) -> None:
-        """Raise InputError where a kernel needs more memory of its own than there is."""
+        """Raise InputError where a kernel needs more memory of its own than there is, or larger indices than
+        it computes.
+        """
+        launch.check_extents(lengths)
         launch.memory.check(lengths, threads)
 
     def launch(

@@ -125,6 +125,7 @@ class CudaLibrary(LoweredProgram):
 
     def check(self, launch: Launch, lengths: list[int], threads: int) -> None:
         """Raise InputError for extents that exceed the kernels' 32-bit indices."""
+        launch.check_extents(lengths)
         for name, extent in zip(launch.dims, lengths, strict=True):
             if extent > LARGEST_EXTENT:
                 raise InputError(f"dim {name} has extent {extent}, a GPU kernel counts to {LARGEST_EXTENT}")

@@ -162,7 +162,7 @@ def _turn(each: Measured) -> None:
 @contextmanager
 def progress_bar(name: str, wanted: bool | None) -> Generator[Progress]:
     """A bar on the terminal; none where standard error is no terminal, unless it is wanted."""
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+    if wanted is False or (wanted is None and (sys.stderr is None or not sys.stderr.isatty())):
         yield lambda what, part: None
         return
     from rich.console import Console

@@ -17,6 +17,7 @@ from ...passes.analysis.traffic.block import ASSUMED_BLOCK_SIZE
 from ...passes.analysis.traffic.report import table_text, traffic_of_module
 from ...passes.fusion.trace.explain import step_line, summary
 from ...passes.fusion.trace.story import Leg, Story, chapters_of, stories_of
+from ...passes.text.output import ClosedPipe, detach
 from .. import bb_run
 from ..opt.explanation import Explanation
 from ..shared.common import print_error
@@ -99,8 +100,8 @@ def main() -> int:
         )
         return demo_cpu.show(console) or status
     except BrokenPipeError:
-        sys.stdout = None  # the reader closed the pipe; Python would complain once more at exit
-        return 1
+        detach(sys.stdout)
+        return ClosedPipe.STATUS
 
 
 def _fusion(console: Console, story: Story) -> None:

@@ -86,11 +86,20 @@ PROMISES = (
     "formulas give in float64.",
     "**Finite masks keep their meaning.** -1e9 is a logit like any other: a row that holds only -1e9 is "
     "uniform.",
+    "**Products with equal elements are sums.** `array-simplify-contractions` writes `x @ ones` as a sum, and "
+    "multiplies another factor into the elements first, in the type of the sum. NaN and infinities count as "
+    "in the product. A product with a row of the identity is no slice: 0 times NaN is NaN.",
     "**Types.** Contractions and sums of f16 and bf16 accumulate in f32. The accumulator type is an "
     "attribute of the operation, printed as `acc f32`. `array-decompose{accumulate=f64}` (or `input`, the "
     "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
     "exponentials of composites. Maxima are exact in any type. Exponents, exponentials and logarithms of "
     "16-bit programs are computed in f32, and rounded only where the program rounds.",
+    "**Constants and scales** stay where the program has them, unless their move is exact or a contraction "
+    "or sum would wait for them. Then the products that move (x·γ, γ·w, w·β) are formed in f32 at least, "
+    "and have to be in its range. Rows of a LayerNorm with γ in f16 are scaled before they are rounded. The "
+    "variance of an item that cannot get a pivot is computed in a second pass.",
+    "**Integers** wrap around, in sums and products too, and conversions saturate, on every target alike: "
+    "see [scalar operations](../reference/scalar-operations.md).",
     "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
     "number for each row of a block) and the blocks of the pivots.",
 )

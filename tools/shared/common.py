@@ -9,21 +9,39 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from ...dialects.diagnostics import Diagnostic, one_sentence
-from .files import ToolError
+from ...passes.text.output import detach
+from .files import ToolError, write_stdout
+
+_MOST_DIGITS = 18
+_LONGEST_SHOWN = 40
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """argparse's, which raises ToolError in place of printing usage and exiting with status 2."""
+    """argparse's, which raises ToolError in place of printing usage and exiting with status 2, and prints
+    --help as other output.
+    """
 
     def error(self, message: str) -> NoReturn:
         raise ToolError(f"{message}; --help lists the options")
 
+    def _print_message(self, message: str, file: object = None) -> None:
+        write_stdout(message)
+
 
 def positive(text: str) -> int:
     """A positive integer, for `type=` of an argument."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"takes a positive integer, not '{text}'")
+    if not _is_positive(text):
+        raise argparse.ArgumentTypeError(f"takes a positive integer, not '{_shortened(text)}'")
     return int(text)
+
+
+def _is_positive(text: str) -> bool:
+    """True for the digits of a positive integer that fits into 64 bits."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def assignment(value: str) -> Callable[[str], tuple[str, str]]:
@@ -42,15 +60,26 @@ def sizes(pairs: Sequence[tuple[str, str]], option: str) -> dict[str, int]:
     """The integers of `NAME=SIZE` arguments. Raises ToolError."""
     found: dict[str, int] = {}
     for name, text in pairs:
-        if not text.isdecimal() or int(text) == 0:
-            raise ToolError(f"{option} {name}={text}: the size is a positive integer")
+        if not _is_positive(text):
+            raise ToolError(f"{option} {name}={_shortened(text)}: the size is a positive integer")
         if found.setdefault(name, int(text)) != int(text):
             raise ToolError(f"{option}: '{name}' is given twice")
     return found
 
 
+def is_terminal() -> bool:
+    """True if standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def print_error(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    """Write a line to standard error; nothing where that is closed."""
+    if sys.stderr is None:
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:  # the exit status has to tell
+        detach(sys.stderr)
 
 
 def message_for(tool: str, error: Exception, sources: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...passes.text.output import os_reason, print_text, replace_file
+from ...passes.text.output import detach, os_reason, print_text, replace_file
 
 STDIN_NAME = "<stdin>"
 DEFAULT_LIMIT_MIB = 32
@@ -26,7 +26,7 @@ def read_text(path: str, limit_mib: int = DEFAULT_LIMIT_MIB) -> tuple[str, str]:
     Raises ToolError if it cannot be read, is larger than the limit or is no UTF-8 text.
     """
     name = STDIN_NAME if path == "-" else path
-    limit = limit_mib * 2**20
+    limit = min(limit_mib * 2**20, sys.maxsize - 1)
     try:
         if path == "-":
             if sys.stdin is None:
@@ -90,21 +90,22 @@ def write_text(path: str, text: str) -> None:
 
 
 def write_stdout(text: str) -> None:
-    """Write to standard output, as UTF-8, and flush it. Raises ToolError."""
+    """Write to standard output, as UTF-8, and flush it. Raises ToolError; ClosedPipe for a closed pipe."""
     if sys.stdout is None:
         raise ToolError("standard output is closed")
     try:
         print_text(text)
     except OSError as error:
-        _detach_stdout()
-        closed = "standard output was closed before everything was written"
-        failed = f"cannot write to standard output: {os_reason(error)}"
-        raise ToolError(closed if isinstance(error, BrokenPipeError) else failed) from error
+        detach(sys.stdout)
+        raise ToolError(f"cannot write to standard output: {os_reason(error)}") from error
 
 
-def _detach_stdout() -> None:
-    """Keep Python from failing once more when it flushes standard output at exit."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        return
+def reserve_standard_streams() -> None:
+    """Open the null device in place of standard streams that are closed, so that no file gets the number of
+    one of them, and with it the messages of libraries.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free

@@ -10,6 +10,8 @@ from ....dialects import block, kernel
 from ..block_names import BlockNames, block_offset, block_width
 from ..names import Names
 
+LARGEST_INT = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class Dim(BlockNames):
@@ -194,6 +196,8 @@ class Window:
     widths: tuple[str, ...]
     vector: int = 1
     """Elements along the columns that one access may move."""
+    lengths: tuple[int | None, ...] = ()
+    """Elements of a block along each axis, where they are known."""
     origin: str = ""
     """Expression with which `pointer` is declared; empty if it is the array's own."""
 
@@ -204,11 +208,19 @@ class Window:
 
     def element(self, *places: str) -> str:
         """The element at a row and column (or at one of them, or the only one)."""
-        terms = [
-            place if stride == "1" else f"{place} * {stride}"
-            for place, stride in zip(places, self.strides, strict=True)
-        ]
+        terms = [self.distance(axis, place) for axis, place in enumerate(places)]
         return f"{self.pointer}[{' + '.join(terms) or '0'}]"
+
+    def distance(self, axis: int, place: str) -> str:
+        """Expression of the elements from the first one of the window to a place on an axis: of 32 bits where
+        the block is known to be small enough.
+        """
+        stride = self.strides[axis]
+        if stride == "1":
+            return place
+        length = self.lengths[axis] if self.lengths else None
+        is_small = length is not None and stride.isdecimal() and length * int(stride) <= LARGEST_INT
+        return f"{'' if is_small else '(long long)'}{place} * {stride}"
 
 
 def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], name: str) -> Window:
@@ -222,9 +234,12 @@ def window_of(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim], na
             offsets.append(_times(offset, stride))
     widths = tuple(block_width(cursor, dim, dims, "min") for dim in item.dims)
     own_strides = tuple(strides[dim] for dim in item.dims)
+    lengths = tuple(dims[dim].block_length for dim in item.dims)
     if not offsets:
-        return Window(array.pointer, own_strides, widths)
-    return Window(name, own_strides, widths, origin=f"{array.pointer} + {' + '.join(offsets)}")
+        return Window(array.pointer, own_strides, widths, lengths=lengths)
+    return Window(
+        name, own_strides, widths, lengths=lengths, origin=f"{array.pointer} + {' + '.join(offsets)}"
+    )
 
 
 def dim_strides(cursor: kernel.CursorOp, array: Array, dims: Mapping[str, Dim]) -> dict[str, str]:

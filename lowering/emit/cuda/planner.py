@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import block, kernel
+from ....dialects.diagnostics import OpError
 from ....dialects.kernel import Space
 from ....dialects.kernel.placement import warp_grid
 from ....dialects.kernel.tile_layouts import fragment_rows
@@ -18,7 +19,7 @@ from . import fragment_sweep, fragments, row_pieces, shared_rows, statements
 from .accesses import window_vector
 from .arguments import plan_arguments
 from .barriers import barriers_of
-from .geometry import Array, Dim, Window, name_dims, window_of
+from .geometry import LARGEST_INT, Array, Dim, Window, name_dims, window_of
 from .held import Rows, WarpGrid
 from .layouts import Layout
 from .loops import plan_bounds
@@ -62,6 +63,10 @@ def plan_kernel(
     """Plan one parallel loop of a kernel. Raises OpError for operations that a GPU kernel cannot do."""
     threads, group, names = threads_of(parallel), group_of(parallel), cuda_names()
     declared = block.parse_dims(function.attributes[block.DIMS])
+    for name, dim in declared.items():
+        if (dim.static_extent or 0) > LARGEST_INT:
+            too_far = f"has extent {dim.static_extent} along {name}, a GPU kernel counts to {LARGEST_INT}"
+            raise OpError(function, too_far)
     dims = name_dims(names, declared, parallel)
     arguments = plan_arguments(function, dims, names, layouts)
     kernel_ = _Kernel(parallel, threads, declared, dims, names, arguments.arrays)

@@ -63,7 +63,7 @@ def load(op: kernel.LoadOp, scope: Scope) -> list[str]:
 
 def _start(window: Window) -> str:
     """Expression of the first element of a window's current row."""
-    return window.pointer if len(window.strides) == 1 else f"{window.pointer} + row * {window.strides[0]}"
+    return window.pointer if len(window.strides) == 1 else f"{window.pointer} + {window.distance(0, 'row')}"
 
 
 def store(op: kernel.StoreOp, scope: Scope) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isinf
 
-from xdsl.dialects.builtin import Float32Type, tf32
+from xdsl.dialects.builtin import Float32Type, i1, tf32
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import kernel
@@ -194,7 +194,7 @@ def _rows_contiguous(window: Window) -> bool:
 
 def _converted(text: str, to: kernel.TileType, element: object) -> str:
     if to.element_type == element:
-        return text
+        return f"bb::scalar::value({text})" if element == i1 else text
     return f"bb::scalar::as<{storage_type(to.element_type)}>(bb::scalar::value({text}))"
 
 

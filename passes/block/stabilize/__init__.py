@@ -15,7 +15,8 @@ from ....dialects.block import is_stabilized
 from ...analysis.programs import block_programs
 from ...fusion.cleanup import cleanup_patterns
 from .needs import has_own_maxima, has_work
-from .pivot import insert_pivots
+from .rows import rows
+from .scaling import stabilize_rows
 from .translate import Translator
 from .variance import guard_variances
 
@@ -43,19 +44,26 @@ class BlockStabilizePass(ModulePass):
         for function in block_programs(op):
             if is_stabilized(function):
                 continue
-            if self.pivot and insert_pivots(function):
+            found = rows(function, pivot=self.pivot)
+            if guard_variances(function) or found:
                 function.attributes[STABILIZED] = UnitAttr()
+            if found:
+                stabilize_rows(function, found)
+                clean_up(function)
             if has_work(function) or has_own_maxima(function):
                 stabilize(function)
-            if guard_variances(function):
-                function.attributes[STABILIZED] = UnitAttr()
 
 
 def stabilize(function: FuncOp) -> None:
     """Stabilise a block program that has exponentials to carry as pairs, or shifts by maxima."""
     Translator(function).run()
+    clean_up(function)
+    function.attributes[STABILIZED] = UnitAttr()
+
+
+def clean_up(function: FuncOp) -> None:
+    """Remove what is not used any more."""
     patterns = [pattern for pattern, _ in cleanup_patterns()]
     PatternRewriteWalker(GreedyRewritePatternApplier(patterns, dce_enabled=False)).rewrite_region(
         function.body
     )
-    function.attributes[STABILIZED] = UnitAttr()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -44,9 +44,9 @@ class Expression:
         """The outermost block in which the lists and all other values are defined; None if the rows of a
         block differ within it.
         """
-        blocks = [_home(value) for value in (*self.lists, *self.others)]
-        scope = max(blocks, key=lambda home: sum(1 for _ in _maps_around(home)))
-        for around in _maps_around(self.map.parent):
+        blocks = [home_of(value) for value in (*self.lists, *self.others)]
+        scope = max(blocks, key=lambda home: sum(1 for _ in maps_around(home)))
+        for around in maps_around(self.map.parent):
             if around.body.block is scope:
                 break
             if scope.is_ancestor(around) and around.dim_name in dims_of(self.item):
@@ -89,14 +89,18 @@ class Expression:
 
     def of_first_blocks(self, write: Writer) -> SSAValue:
         """Write the value that the item has in the first iteration of the map, outside of it."""
-        arguments = self.map.body.block.args
+        return self.of_elements(
+            [write(block.FirstOp(list_), "first") for list_ in self.lists], write, "first"
+        )
+
+    def of_elements(self, elements: Sequence[SSAValue], write: Writer, hint: str | None = None) -> SSAValue:
+        """Write the item with one element of each of the lists."""
         values: dict[SSAValue, SSAValue] = {}
+        for argument, list_ in zip(self.map.body.block.args, self.map.inputs, strict=True):
+            if list_ in self.lists:
+                values[argument] = elements[self.lists.index(list_)]
         for op in self.ops:
-            for operand in op.operands:
-                if operand in arguments and operand not in values:
-                    list_ = self.map.inputs[arguments.index(operand)]
-                    values[operand] = write(block.FirstOp(list_), "first")
-            values[op.results[0]] = write(op.clone(dict(values)), "first")
+            values[op.results[0]] = write(op.clone(dict(values)), hint or op.results[0].name_hint)
         return values[self.item]
 
     def anchor(self, scope: Block) -> Operation:
@@ -116,7 +120,7 @@ def expression_of(item: SSAValue) -> Expression | None:
     """Return the expression of the innermost map over a block's columns; None if it has none."""
     if not isinstance(item.type, block.BlockType):
         return None
-    map_ = next((m for m in _maps_around(_home(item)) if m.dim_name == item.type.cols.data), None)
+    map_ = next((m for m in maps_around(home_of(item)) if m.dim_name == item.type.cols.data), None)
     if map_ is None:
         return None
     found = _Finder(map_)
@@ -159,13 +163,14 @@ def _is_pointwise(op: Operation) -> bool:
     return isinstance(op, (block.LoadOp, *_ELEMENT_BY_ELEMENT)) and own_maximum(op) is None
 
 
-def _home(value: SSAValue) -> Block:
+def home_of(value: SSAValue) -> Block:
+    """The block of operations that defines a value."""
     home = value.owner if isinstance(value.owner, Block) else value.owner.parent
     assert home is not None
     return home
 
 
-def _maps_around(home: Block | None) -> Iterator[block.MapOp]:
+def maps_around(home: Block | None) -> Iterator[block.MapOp]:
     """The maps around a block, the innermost first."""
     while home is not None and (op := home.parent_op()) is not None:
         if isinstance(op, block.MapOp):

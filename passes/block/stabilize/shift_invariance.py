@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects import block
 from ....dialects.block import CoefficientAttr, Kind
 from ...analysis.items import quantity, through_cast
+from .expressions import maps_around
 from .extents import factors, power_of_extent
 from .polynomials import ONES, Atom, Basis, Combination, Monomial, Polynomial, TooComplex, times
 
@@ -164,7 +165,7 @@ class ShiftTest:
                 inner = _plain(times(inner, others))
                 outside = Polynomial({rows: m * n}) * _columns(Polynomial({columns: Fraction(1)}))
                 if a == ONES or b == ONES:
-                    summed = _row_sum_of(b if a == ONES else a, inner, dim)
+                    summed = self._row_sum_of(op, b if a == ONES else a, inner, dim)
                     outside = outside * (_columns(summed) if a == ONES else summed)
                     total = total + Combination.of(ONES, outside)
                 else:
@@ -175,8 +176,20 @@ class ShiftTest:
         total = Polynomial.number(0)
         for basis, monomial, number in _terms(self._block(op.operand)):
             rows, columns = _sides(monomial)
-            total = total + Polynomial({rows: number}) * _row_sum_of(basis, _plain(columns), dim)
+            total = total + Polynomial({rows: number}) * self._row_sum_of(op, basis, _plain(columns), dim)
         return total
+
+    @staticmethod
+    def _row_sum_of(op: Operation, basis: Basis, columns: Monomial, dim: str) -> Polynomial:
+        """The row sums of basis·diag(columns)."""
+        if basis != ONES:
+            return Polynomial.atom(("row sum", basis, columns))
+        if columns:
+            return Polynomial.atom(("total", dim, columns))
+        if not any(map_.dim_name == dim for map_ in maps_around(op.parent)):
+            # The block is a whole row.
+            return _coefficient(quantity(op, "extent", dim))
+        return Polynomial.atom(("width", dim))
 
     def _linear(self, op: block.LinearOp) -> Value:
         factors = [(_coefficient(coefficient), self._of(term)) for coefficient, term in op.pairs]
@@ -344,13 +357,6 @@ def _plain(monomial: Monomial) -> Monomial:
     if any(atom == SHIFT for atom, _ in monomial):
         raise TooComplex
     return monomial
-
-
-def _row_sum_of(basis: Basis, columns: Monomial, dim: str) -> Polynomial:
-    """The row sums of basis·diag(columns)."""
-    if basis != ONES:
-        return Polynomial.atom(("row sum", basis, columns))
-    return Polynomial.atom(("total", dim, columns) if columns else ("width", dim))
 
 
 def _coefficient(coefficient: CoefficientAttr) -> Polynomial:

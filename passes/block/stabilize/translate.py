@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import block
-from ....dialects.attributes import OWN_EXPONENT
+from ....dialects.attributes import OWN_EXPONENT, POWER_OF_TWO
 from ....dialects.block import CoefficientAttr
 from ...analysis.facts import is_positive
 from ...analysis.items import through_cast
@@ -87,9 +87,8 @@ class Translator:
             values = self._without_local_pairs(op, values, write)
         result: Value | None = None
         if OWN_EXPONENT in op.attributes:
-            result = write.localized(
-                self._plain(op.operands[0], write), block.element_type_of(op.results[0].type)
-            )
+            item, narrow = self._plain(op.operands[0], write), block.element_type_of(op.results[0].type)
+            result = write.localized(item, narrow, op.attributes[OWN_EXPONENT] == POWER_OF_TWO)
         elif (top := own_maximum(op)) is not None:
             result = self._guarded(op, top, write)
         elif isinstance(op, block.ElementwiseOp) and is_exp(op) and wants_pair(op):

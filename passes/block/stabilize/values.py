@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import log
+from math import log, log2
 from typing import TypeAlias
 
 from xdsl.builder import Builder
@@ -128,6 +128,7 @@ class Writer:
 
     def __init__(self, body: Block, like: Operation):
         self.body = body
+        self.like = like
         self.location = like.location
 
     def __call__(self, op: Operation, hint: str | None = None) -> SSAValue:
@@ -297,10 +298,11 @@ class Writer:
             [exponent], type, hint, lambda to, args: to.exp(to.convert(args[0], type.element_type))
         )
 
-    def localized(self, item: SSAValue, element_type: Attribute) -> Pair:
+    def localized(self, item: SSAValue, element_type: Attribute, exact: bool) -> Pair:
         """The item in a narrower type, with an exponent for each row: its largest element becomes `_LARGEST`.
 
-        No row overflows, and none is closer to underflow than others of ordinary size.
+        No row overflows, and none is closer to underflow than others of ordinary size. With `exact`, the
+        rows are scaled by powers of two, so that numbers of the narrower type stay what they are.
         """
         item = self.widened(item)
         own = block.element_type_of(item.type)
@@ -308,13 +310,22 @@ class Writer:
         top = self(block.RowMaxOp(size), "top")
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-            """log of the largest element over `_LARGEST`; rows of zeros get the smallest exponent."""
+            """The logarithm of the largest element over `_LARGEST`; rows of zeros get the smallest one."""
             smallest = to.constant(_SMALLEST if bit_width(own) == 32 else _SMALLEST_F64, own)
-            largest = to.constant(log(_LARGEST), own)
-            return to.subtract(to.insert(math.LogOp(to.maximum(args[0], smallest))), largest)
+            logarithm = math.Log2Op if exact else math.LogOp
+            top = to.insert(logarithm(to.maximum(args[0], smallest)))
+            if exact:
+                return to.subtract(to.insert(math.CeilOp(top)), to.constant(log2(_LARGEST), own))
+            return to.subtract(top, to.constant(log(_LARGEST), own))
 
         exponent = self.elementwise([top], top.type, "exponent", scalars)
-        unit = self.power(self.negated(exponent), "unit")
+        if exact:
+            unit = self.elementwise(
+                [exponent], top.type, "unit", lambda to, args: to.insert(math.Exp2Op(to.negate(args[0])))
+            )
+            exponent = self.natural(exponent)
+        else:
+            unit = self.power(self.negated(exponent), "unit")
         scaled = self(block.RowScaleOp(item, unit), "scaled")
         return Pair(self.as_type(scaled, element_type), ((exponent, 1),), local=True)
 

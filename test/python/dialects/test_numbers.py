@@ -8,7 +8,9 @@ from io import StringIO
 import pytest
 from bb.dialects.array import ConstantOp
 from bb.dialects.context import make_context
+from bb.dialects.diagnostics import OpError
 from bb.dialects.parsing import parse_module
+from bb.dialects.verification import verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, bf16, f16, f32, f64, tf32
@@ -136,7 +138,7 @@ def test_bare_numbers_are_read_back(bits: int, place: str):
         ("dense<-0x1>", "tensor<f32>", "-0x1: hexadecimal digits are the bits of a number and take no sign"),
         ("dense<5000000000>", "tensor<i32>", "5000000000 is out of range for i32, whose numbers go from"),
         (f"dense<{'9' * 5000}>", "tensor<f32>", "a number of 5000 characters is too long"),
-        (f"dense<{'9' * 500}>", "tensor<f32>", "is too large for f32"),
+        (f"dense<{'9' * 299}>", "tensor<f32>", "is too large for f32"),
         ('dense<"0x0203">', "tensor<2xi1>", "a byte of an element of i1 is 00, 01 or FF"),
         ('dense<"0x00000000FF">', "tensor<f32>", "5 bytes are no whole number of elements of f32"),
         ('dense<"000080FF">', "tensor<f32>", 'a string of a dense literal is "0x…"'),
@@ -148,3 +150,30 @@ def test_numbers_that_no_element_can_be(literal: str, type: str, message: str):
         parse_module(f"func.func @f() {{\n  %c = array.constant {literal} : {type}\n  func.return\n}}")
     assert message in error.value.msg
     assert error.value.span.get_location().line == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"array.reduce sum %x axes [{10**20}] : tensor<4x8xf32> -> tensor<4xf32>", f"{10**20} is too large"),
+        (f"array.iota axis {10**20} : tensor<4xi32>", f"Integer value {10**20} is out of range for type i64"),
+        ("array.rms_norm %x eps 1.0e400 : tensor<4x8xf32>", "1.0e400 is too large for a number of 64 bits"),
+        (f"array.constant dense<1> : tensor<4xi{10**12}>", f"an integer of {10**12} bits is too wide"),
+        ("array.constant dense<1.0> : tensor<4xi32>", "Expected integer value"),
+        (f"arith.constant {10**400} : f32", "a number of 401 characters is too long"),
+        (f"arith.constant {10**290} : f32", "is too large for f32, whose infinity is written 0x7F800000"),
+    ],
+)
+def test_numbers_that_no_operation_can_hold(line: str, message: str):
+    with pytest.raises(ParseError) as error:
+        parse_module(f"func.func @f(%x: tensor<4x8xf32>) {{\n  %y = {line}\n  func.return\n}}")
+    assert message in error.value.msg
+    assert error.value.span.get_location().line == 2
+
+
+def test_arrays_whose_offsets_do_not_fit():
+    type = f"tensor<{2**40}x{2**40}xf16>"
+    text = f"func.func @f(%x: {type}) {{\n  %y = array.relu %x : {type}\n  func.return\n}}"
+    message = r"2:\d+: 'array.relu' operand 0 .* whose elements take more than 2\^63 bytes"
+    with pytest.raises(OpError, match=message):
+        verify(parse_module(text, "f.mlir"))

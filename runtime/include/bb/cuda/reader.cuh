@@ -47,14 +47,15 @@ struct reader {
       "the rows of a tile are a multiple of those that its reader copies at a time, or a part of them");
 
   const stored* at;
-  int ld, rows_left, cols_left, thread, to;
+  long long ld;
+  int rows_left, cols_left, thread, to;
 
   // A matrix of rows x cols with `ld` elements from row to row; the first tile's corner is at (row0, col0).
   // `thread` is this thread's number, see opaque_thread_id.
-  BB_DEVICE reader(const stored* matrix, int ld, int row0, int col0, int rows, int cols,
+  BB_DEVICE reader(const stored* matrix, long long ld, int row0, int col0, int rows, int cols,
                    int thread = threadIdx.x)
       : ld(ld), thread(thread) {
-    at = matrix + static_cast<long long>(row0 + my_row()) * ld + col0 + my_col();
+    at = matrix + (row0 + my_row()) * ld + col0 + my_col();
     rows_left = rows - row0 - my_row();
     cols_left = cols - col0 - my_col();
     to = place(my_row(), my_col());
@@ -68,7 +69,7 @@ struct reader {
     for (int row = 0; row < TILE::ROWS; row += STEP) BB_UNROLL
     for (int col = 0; col < TILE::COLS; col += ACROSS * VEC) {
       const bool inside = (!ROWS_END || row < rows_left) && (!COLS_END || col < cols_left);
-      const stored* from = at + distance + static_cast<long long>(row) * ld + col;
+      const stored* from = at + distance + row * ld + col;
       // The swizzle repeats after 8 rows, so most often only the row's start changes.
       unsigned char* destination =
           tile.base +
@@ -79,7 +80,7 @@ struct reader {
     }
   }
   BB_DEVICE void next_rows(int n) {
-    at += static_cast<long long>(n) * ld;
+    at += n * ld;
     rows_left -= n;
   }
   BB_DEVICE void next_cols(int n) {

@@ -11,7 +11,8 @@ BB_DEVICE float value(f16 x) { return __half2float(x); }
 BB_DEVICE float value(bf16 x) { return __bfloat162float(x); }
 BB_DEVICE float value(float x) { return x; }
 BB_DEVICE double value(double x) { return x; }
-BB_DEVICE bool value(bool x) { return x; }
+// A caller's array may have any byte but 0 for true, and a bool of C++ only 1: this reads the byte.
+BB_DEVICE bool value(const bool& x) { return reinterpret_cast<const unsigned char&>(x) != 0; }
 BB_DEVICE int value(int x) { return x; }
 BB_DEVICE long long value(long long x) { return x; }
 

@@ -7,7 +7,7 @@
 // CHECK-NEXT:  kernel.parallel @M, @K {
 // CHECK-NOT:     kernel.for
 // CHECK:         kernel.load %[[X:.*]], %{{.*}} : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.cursor<M x N x f32>
-// CHECK-NEXT:    kernel.sweep [M, N] (%[[E:.*]] = %[[X]]) -> (sum %[[SUM:.*]]) : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x f32, scratch>
+// CHECK:         kernel.sweep [M, N] (%[[E:.*]] = %[[X]]) -> (sum %[[SUM:.*]]) : !kernel.tile<M x N x f32, scratch, lanes = rows>, !kernel.tile<M x f32, scratch>
 // CHECK-NEXT:      kernel.yield %[[E]]
 // CHECK:         math.rsqrt
 // CHECK:         %[[W:.*]] = kernel.cursor %w [N, K] : !kernel.array<24x40xf32> -> !kernel.cursor<K x N x f32>

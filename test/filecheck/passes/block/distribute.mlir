@@ -6,7 +6,8 @@
 // CHECK:       forall m in M:
 // CHECK:           store Rstd[m] = rsqrt({{.*}})
 // CHECK-NEXT:  forall m in M:
-// CHECK-NEXT:      rstd = load Rstd[m]
+// CHECK-NEXT:      scale = load Scale[m]
+// CHECK-NEXT:      rstd{{ +}}= load Rstd[m]
 // CHECK-NEXT:      forall k in K:
 // CHECK:               store H_m[m, k] =
 // CHECK-NEXT:  forall m in M, l in L:

@@ -30,7 +30,7 @@ func.func @norms(%q: tensor<60x16xf32>, %x: tensor<10x24xf32>, %w_k: tensor<24x1
 }
 // CHECK-LABEL: kernel.func @norms
 // CHECK: [[NORMS:%.*]] = kernel.tile {offset = {{.*}}} : !kernel.tile<N x f32, shared>
-// CHECK: kernel.sweep [N] {{.*}} -> (each [[OWN:%.*]]) :
+// CHECK: kernel.sweep [N] {{.*}} -> (each %{{.*}}, each [[OWN:%.*]]) :
 // CHECK: kernel.move [[NORMS]], [[OWN]] : !kernel.tile<N x f32, shared>, !kernel.tile<N x f32, register>
 // CHECK: kernel.sweep [M, N] ({{.*}} = [[NORMS]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import bb
@@ -41,8 +42,6 @@ _NAMES = {"x": X, "y": X, "c": C, "d": C, "g": G, "h": G, "s": C}
 
 def _element_wise(name: str, text: str, result: str) -> str:
     """An element-wise operator for an expression in Python's syntax."""
-    import ast
-
     lines: list[str] = []
 
     def write(node: ast.expr) -> str:
@@ -101,7 +100,7 @@ def arguments(trial: int) -> list[Array]:
 
 
 def assert_as_good(found: Array, unfused: Array, exact: Array, what: str) -> None:
-    """Fail if a finite number became none, or an error is more than a few times that of the unfused program."""
+    """Fail if a finite number became none, or an error is a few times that of the unfused program."""
     with np.errstate(all="ignore"):
         wanted = exact.astype(np.float32)
         judged = np.isfinite(wanted) & np.isfinite(unfused)

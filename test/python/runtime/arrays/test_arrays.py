@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bb.dialects.array import DYNAMIC
 from bb.runtime.arrays.limits import allocate, available_memory
-from bb.runtime.arrays.views import ArrayView, input_view, output_view, refuse_overlap, view_of
+from bb.runtime.arrays.views import ArrayView, device_view, input_view, output_view, refuse_overlap, view_of
 from bb.runtime.errors import InputError
 
 F32 = np.dtype(np.float32)
@@ -346,6 +346,23 @@ def test_this_machine_has_memory():
     assert available > 2**20
 
 
+@pytest.mark.parametrize(("query", "what"), [("is_neg", "negated"), ("is_conj", "conjugated")])
+def test_views_that_are_changed_when_they_are_read_are_refused(query: str, what: str):
+    """As torch's `torch.conj(c).imag` is: DLPack gives the memory before the change."""
+
+    class Lazy(Foreign):
+        answer = True
+
+    setattr(Lazy, query, lambda self: self.answer)
+    lazy = Lazy(np.ones(3, np.float32))
+    with pytest.raises(InputError, match=rf"^x is a view that is {what} when it is read, .*resolve_"):
+        view_of(lazy, "x")
+    with pytest.raises(InputError, match=what):
+        device_view(lazy, "x", stream=1)
+    lazy.answer = False
+    assert view_of(lazy, "x").shape == (3,)
+
+
 def test_torch_tensors_are_not_copied():
     torch = pytest.importorskip("torch")
     for dtype, wanted in [
@@ -373,3 +390,7 @@ def test_torch_refusals():
         view_of(torch.ones(3, requires_grad=True), "x")
     with pytest.raises(InputError, match="x "):
         view_of(torch.ones(3, device="meta"), "x")
+    negated = torch.conj(torch.ones(3, dtype=torch.complex64)).imag
+    with pytest.raises(InputError, match="x is a view that is negated when it is read"):
+        view_of(negated, "x")
+    assert np.array_equal(view_of(negated.resolve_neg(), "x").numpy(), negated.numpy(force=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bb.dialects.diagnostics import OpError
 from bb.dialects.parsing import parse_module
 from bb.runtime.api import compile_program
 from bb.runtime.errors import InputError
@@ -64,20 +63,6 @@ def test_integers_wrap() -> None:
     left = np.array([70_000, -(2**31), 2**31 - 1, 3, -46_341, 2**31 - 1], np.int32)
     right = np.array([70_000, -(2**31), 2**31 - 1, -5, -46_341, 1], np.int32)
     assert same(text, left, right)
-
-
-def test_wide_integers_are_refused() -> None:
-    text = """
-    func.func @f(%i: tensor<5xi64>) -> tensor<5xi64> {
-      %c = array.elementwise (%r = %i) : tensor<5xi64> -> tensor<5xi64> {
-        %j = arith.addi %r, %r : i64
-        array.yield %j : i64
-      }
-      func.return %c : tensor<5xi64>
-    }
-    """
-    with pytest.raises(OpError, match="has elements of type i64, which a CPU kernel does not compute with"):
-        compile_program(text)
 
 
 def test_nan_stays_in_its_row() -> None:

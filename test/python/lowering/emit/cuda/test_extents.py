@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import bb
 import pytest
+from bb.dialects.diagnostics import OpError
+from bb.lowering.emit.cuda.geometry import Window
 from bb.lowering.emit.cuda.kernels import write_kernel
+from bb.lowering.emit.cuda.layouts import Layout
 from bb.lowering.emit.cuda.plan import Copying, KernelPlan, Loop, RowLoop, RowPartLoop, Step
 from bb.lowering.emit.cuda.planner import plan_kernel
 from bb.lowering.emit.cuda.staging import Copy, TileCopy
 from bb.runtime.calls.compile_options import CompileOptions
+from bb.runtime.cuda.emulator.native_files import device_directory
 from bb.runtime.cuda.library import CudaLibrary
 from bb.tools.docs.small_examples import free_dims
 from example_programs import EXAMPLES, resized
@@ -52,6 +57,40 @@ def check(name: str, extents: Mapping[str, int], type: str) -> None:
             if isinstance(copy, TileCopy) and copy.vector is not None and copy.strides[0].isdecimal():
                 # The padding rows of a tile have addresses, too.
                 assert int(copy.strides[0]) % copy.vector == 0, f"rows of {copy.matrix} are not aligned"
+
+
+def test_offsets_have_64_bits_unless_the_block_is_small():
+    def distance(stride: str, length: int | None) -> str:
+        return Window("x", (stride,), ("M",), lengths=(length,)).distance(0, "(row0 + c.row())")
+
+    assert distance("1", None) == "(row0 + c.row())"
+    assert distance("4096", 64) == "(row0 + c.row()) * 4096"
+    for stride, length in (("4096", None), (str(2**25), 64), ("N", 64), ("x_s0", 64)):
+        assert distance(stride, length) == f"(long long)(row0 + c.row()) * {stride}"
+
+
+@pytest.mark.parametrize("layout", [Layout.Rows, Layout.Any])
+@pytest.mark.parametrize("name", ["softmax", "lora"])
+def test_strides_that_are_arguments_are_never_cut(name: str, layout: Layout):
+    """They may exceed 2^31 elements: neither they nor products with them are of 32 bits."""
+    library = CudaLibrary(bb.parse(resized(name, {})[0]), CompileOptions(target="cuda"))
+    for function in library.kernels:
+        for part, parallel in enumerate(function.body.block.ops):
+            layouts = (layout,) * len(function.body.block.args)
+            text = "\n".join(write_kernel(plan_kernel(function, parallel, part, layouts)))
+            for product in re.findall(r"[^[,;]*\* \w+_s\d\b", text):
+                assert "(long long)" in product
+    reader = (device_directory() / "bb" / "cuda" / "reader.cuh").read_text()
+    assert "reader(const stored* matrix, long long ld," in reader
+
+
+def test_an_extent_beyond_32_bits_is_refused():
+    text = f"""func.func @f(%x: tensor<{2**31}xf16>) -> tensor<{2**31}xf16> {{
+  %y = array.relu %x : tensor<{2**31}xf16>
+  func.return %y : tensor<{2**31}xf16>
+}}"""
+    with pytest.raises(OpError, match=r"has extent 2147483648 along \w+, a GPU kernel counts to 2147483647"):
+        plans(text)
 
 
 ONE = [

@@ -1,0 +1,116 @@
+"""Windows: sums of a row, and of its squares, of numbers that are scaled by different powers of two.
+
+The square of a number above 1.8e19 is infinite in f32, and that of a number below 1e-23 is 0. So the sums are
+computed several times in the same loop: of the numbers themselves, of the numbers times a small power of two,
+and, where nothing else decides the result for small numbers, times a large one. The sums themselves then say
+which of them are right. This costs arithmetic but no memory, no order of the blocks and no second loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float64Type
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects import block
+from ....dialects.scalar_builder import ScalarBuilder
+from .values import Writer
+
+
+@dataclass(frozen=True)
+class Window:
+    """Numbers of one element type that are multiplied by 2**`power`."""
+
+    power: int
+
+    @property
+    def scale(self) -> float:
+        return 2.0**self.power
+
+
+PLAIN = Window(0)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The windows of an element type.
+
+    `limit`: the window of unscaled numbers is used where a sum of squares is between 2**-limit and 2**limit.
+    """
+
+    limit: int
+    large: Window
+    small: Window
+    small_beside: Window
+    """As `small`, if a number of unknown size is added to the mean of squares: its product with the square of
+    the scale must not overflow.
+    """
+    floor: float
+    """A number beside which the squares of numbers below the window are negligible."""
+
+    def windows(self, floor: float | None) -> tuple[Window, ...]:
+        """The windows for a mean of squares to which `floor` is added, or a number that is not known."""
+        if floor is not None and floor >= self.floor:
+            return PLAIN, self.large
+        return PLAIN, self.large, self.small_beside if floor is None else self.small
+
+
+_F32 = Range(100, Window(-80), Window(80), Window(62), 2.0**-74)
+_F64 = Range(816, Window(-649), Window(649), Window(502), 2.0**-756)
+
+
+def range_of(element_type: Attribute) -> Range:
+    """The windows of f32 (and of bf16, which has its exponents) or f64."""
+    return _F64 if isinstance(element_type, Float64Type) else _F32
+
+
+def scaled(item: SSAValue, window: Window, write: Writer) -> SSAValue:
+    """An item times the scale of a window."""
+    if window == PLAIN:
+        return item
+    type = block.element_type_of(item.type)
+    return write.elementwise(
+        [item], item.type, "scaled", lambda to, args: to.multiply(args[0], to.constant(window.scale, type))
+    )
+
+
+def choose(
+    squares: SSAValue, versions: tuple[SSAValue, ...], hint: str, limits: Range, write: Writer
+) -> SSAValue:
+    """The version of each row that the sum of squares in the plain window asks for."""
+    if len(versions) == 1:
+        versions[0].name_hint = hint
+        return versions[0]
+
+    def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+        plain, large, *small = args[1:]
+        chosen = to.select(is_below(to, args[0], limits.limit), plain, large)
+        return to.select(_is_above(to, args[0], limits.limit), chosen, small[0]) if small else chosen
+
+    return write.elementwise([squares, *versions], versions[0].type, hint, scalars)
+
+
+def scale(squares: SSAValue, windows: tuple[Window, ...], limits: Range, write: Writer) -> SSAValue:
+    """The scale of each row."""
+    type = block.element_type_of(squares.type)
+
+    def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+        plain, large, *small = (to.constant(window.scale, type) for window in windows)
+        chosen = to.select(is_below(to, args[0], limits.limit), plain, large)
+        return to.select(_is_above(to, args[0], limits.limit), chosen, small[0]) if small else chosen
+
+    return write.elementwise([squares], squares.type, "scale", scalars)
+
+
+def is_below(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
+    """True below about 2**limit, false for NaN; over the fields of the exact check it always holds."""
+    largest = 1024 if isinstance(value.type, Float64Type) else 128
+    product = to.multiply(value, to.constant(2.0 ** (largest - limit), value.type))
+    return to.insert(arith.CmpfOp(product, to.constant(float("inf"), value.type), "olt"))
+
+
+def _is_above(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
+    """True above about 2**-limit, and for NaN."""
+    return to.insert(arith.CmpfOp(value, to.constant(2.0**-limit, value.type), "uge"))
