@@ -112,6 +112,10 @@ PROMISES = (
     "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
     "exponentials of composites. Maxima are exact in any type. Exponents, exponentials and logarithms of "
     "16-bit programs are computed in f32, and rounded only where the program rounds.",
+    "**Constants and scales** stay where the program has them, unless their move is exact or a contraction "
+    "or sum would wait for them. Then the products that move (x·γ, γ·w, w·β) are formed in f32 at least, "
+    "and have to be in its range. Rows of a LayerNorm with γ in f16 are scaled before they are rounded. The "
+    "variance of an item that cannot get a pivot is computed in a second pass.",
     "**Integers** wrap around, in sums and products too, and conversions saturate, on every target alike: "
     "see [scalar operations](../reference/scalar-operations.md).",
     "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
