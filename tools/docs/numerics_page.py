@@ -95,6 +95,13 @@ PROMISES = (
     "log-softmax. The kind of mask does not matter (a bias, a boolean mask, -inf in the logits). The same "
     "holds for columns along other axes than the last one. Such rows never give NaN, which is what the "
     "formulas give in float64.",
+    "**Hidden keys contribute nothing.** A key that the boolean or the causal mask of `array.attention` "
+    "hides from a row does not reach that row, whatever its key and its value hold: NaN, infinities and "
+    "huge numbers leave every bit of the result as zeros would, on every target, in whole and in cut dims. "
+    "Kernels run at full speed as if there were no mask; where a sum comes out NaN they run once more, and "
+    "leave the hidden products out (`array.masked_matmul`). What an additive mask of -inf hides has the "
+    "probability 0, and 0 times NaN is NaN, as in float64. So it is in a softmax and a matmul written by "
+    "hand, except that a kernel does not visit blocks that a causal comparison hides from all their rows.",
     "**Finite masks keep their meaning.** -1e9 is a logit like any other: a row that holds only -1e9 is "
     "uniform.",
     "**Products with equal elements are sums.** `array-simplify-contractions` writes `x @ ones` as a sum, and "
@@ -118,6 +125,9 @@ PROMISES = (
     "variance of an item that cannot get a pivot is computed in a second pass.",
     "**Integers** wrap around, in sums and products too, and conversions saturate, on every target alike: "
     "see [scalar operations](../reference/scalar-operations.md).",
+    "**Operations on f16 and bf16 round**, each of them, on every target. A value that a call stores is the "
+    "one that it compares, sums and multiplies. So y = x · x is infinite in a call exactly if its result is. "
+    "(GPUs take denormal numbers for 0.) Fusion may still change the order of operations.",
     "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
     "number for each row of a block) and the blocks of the pivots. Where one loop computes both the sums of "
     "a row and what needs its scale, such as a product, the row is read once more before.",
