@@ -21,7 +21,7 @@
 // CHECK-NEXT:      spread      = row_sum(abs(centred))
 // CHECK-NEXT:      left        = row_sum(centred)
 // CHECK-NEXT:      minus_mean  = where(abs(shift) > min(4 * spread / width, 1e16), shift - left / width, 0)
-// CHECK-NEXT:      scaled      = 8.271806e-25 * x
+// CHECK-NEXT:      scaled      = 8.271806e-25 * where(abs(x) > 262144, x, 0)
 // CHECK:           minus_mean2 =
 // CHECK-NEXT:      total = squares = total2 = squares2 = 0
 // CHECK-NEXT:      for nn in N:
@@ -29,7 +29,7 @@
 // CHECK-NEXT:          shifted   = row_shift(x2, minus_mean)
 // CHECK-NEXT:          total    += row_sum(shifted)
 // CHECK-NEXT:          squares  += row_sum(shifted²)
-// CHECK-NEXT:          shifted2  = row_shift(8.271806e-25 * x2, minus_mean2)
+// CHECK-NEXT:          shifted2  = row_shift(8.271806e-25 * where(abs(x2) > 262144, x2, 0), minus_mean2)
 // CHECK-NEXT:          total2   += row_sum(shifted2)
 // CHECK-NEXT:          squares2 += row_sum(shifted2²)
 // CHECK-NEXT:      scale       = where(268435456 * squares < inf, 1, 8.271806e-25)

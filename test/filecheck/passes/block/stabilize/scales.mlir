@@ -6,7 +6,7 @@
 // square of the scale (never 0), and the scales of x and of its reciprocal root cancel.
 // CHECK-LABEL: rms_norm(
 // CHECK:               squares  += row_sum(x²)
-// CHECK-NEXT:          scaled    = 8.271806e-25 * x
+// CHECK-NEXT:          scaled    = 8.271806e-25 * where(abs(x) > 262144, x, 0)
 // CHECK-NEXT:          squares2 += row_sum(scaled²)
 // CHECK-NEXT:      scale{{ +}}= where(268435456 * squares < inf, 1, 8.271806e-25)
 // CHECK:           = where(268435456 * squares < inf, squares, squares2) / 40
