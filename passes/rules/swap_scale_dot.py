@@ -211,8 +211,16 @@ class RowSumOfScale(_SwapScaleDot[block.RowSumOp, _SummedScale]):
 
 @dataclass(frozen=True)
 class _ScaledFactor:
+    product: block.MulOp
     scale: Scale
     other: SSAValue
+
+    @property
+    def pays(self) -> bool:
+        """True if something could go on with the unscaled product while the scale waits for a reduction."""
+        users = (use.operation for use in self.product.result.uses)
+        only_stored = all(isinstance(user, block.StoreOp) for user in users)
+        return waits_for_reduction(self.scale.vector) and not only_stored
 
 
 class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
@@ -227,6 +235,7 @@ class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
     )
     side_conditions = {
         "once": "the other factor does not depend on the vector, so that no power of it comes out",
+        "demand": "c depends on a reduced result, and the product is not only stored",
         RANGE: UNSCALED_RANGE,
     }
     phase = Phase.LATE
@@ -235,13 +244,14 @@ class ProductOfScale(_SwapScaleDot[block.MulOp, _ScaledFactor]):
         for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             scale = scale_of(value)
             if scale is not None:
-                yield _ScaledFactor(scale, other)
+                yield _ScaledFactor(op, scale, other)
 
     def checks(self, site: _ScaledFactor) -> Iterator[Check]:
         plain = not computed_from(site.other, site.scale.vector)
         yield Check(
             "once", plain, "the other factor depends on the vector too, and its powers can over- or underflow"
         )
+        yield Check("demand", site.pays, "nothing goes on with the product before the scale is known")
         yield keeps_range(block.element_type_of(site.other.type))
 
     def rewrite(self, op: block.MulOp, site: _ScaledFactor, rewriter: PatternRewriter) -> None:

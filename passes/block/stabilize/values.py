@@ -18,6 +18,7 @@ from ....dialects import block
 from ....dialects.array.core import bit_width
 from ....dialects.block import CoefficientAttr
 from ....dialects.scalar_builder import ScalarBuilder
+from ...analysis.items import through_cast
 
 Exponents = tuple[tuple[SSAValue, int], ...]
 
@@ -113,6 +114,13 @@ def _is_moderate(to: ScalarBuilder, value: SSAValue) -> SSAValue:
     large = 2.0 ** (98 if bit_width(value.type) == 32 else 967)
     scaled = to.multiply(to.insert(math.AbsFOp(value)), to.constant(large, value.type))
     return to.insert(arith.CmpfOp(scaled, to.constant(float("inf"), value.type), "olt"))
+
+
+def _before_rounding(item: SSAValue) -> SSAValue:
+    """The item that was rounded to a narrower type to give this one, so that a multiple is rounded once."""
+    source = through_cast(item)
+    narrowed = bit_width(block.element_type_of(source.type)) > bit_width(block.element_type_of(item.type))
+    return source if narrowed else item
 
 
 class Writer:
@@ -271,15 +279,17 @@ class Writer:
         factor = self.power(self.exponent(pair.exponents), "factor")
         type = factor.type
         assert isinstance(type, block.ItemType)
-        element_type = block.element_type_of(pair.significand.type)
+        result = pair.significand.type
+        element_type = block.element_type_of(result)
+        significand = _before_rounding(pair.significand)
 
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-            zero = to.constant(0.0, element_type)
+            zero, wide_zero = (to.constant(0.0, each) for each in (element_type, args[0].type))
             value = to.multiply(to.convert(args[0], type.element_type), args[1])
-            masked = to.insert(arith.CmpfOp(args[0], zero, "oeq"))
+            masked = to.insert(arith.CmpfOp(args[0], wide_zero, "oeq"))
             return to.select(masked, zero, to.convert(value, element_type))
 
-        return self.elementwise([pair.significand, factor], pair.significand.type, "value", scalars)
+        return self.elementwise([significand, factor], result, "value", scalars)
 
     def power(self, exponent: SSAValue, hint: str) -> SSAValue:
         """exp of an exponent, in f32 at least."""

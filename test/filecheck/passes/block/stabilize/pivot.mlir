@@ -32,14 +32,15 @@
 // CHECK-NEXT:          shifted2  = row_shift(8.271806e-25 * x2, minus_mean2)
 // CHECK-NEXT:          total2   += row_sum(shifted2)
 // CHECK-NEXT:          squares2 += row_sum(shifted2²)
-// CHECK-NEXT:      pivot       = where(268435456 * squares < inf, minus_mean, minus_mean2)
 // CHECK-NEXT:      scale       = where(268435456 * squares < inf, 1, 8.271806e-25)
+// CHECK-NEXT:      pivot       = where(268435456 * squares < inf, minus_mean, minus_mean2)
 // CHECK-NEXT:      neg         = -where(268435456 * squares < inf, total, total2) / 40
 // CHECK-NEXT:      mean_square = where(268435456 * squares < inf, squares, squares2) / 40
 // CHECK-NEXT:      neg2        = neg²
 // CHECK-NEXT:      t           = mean_square - neg2
 // CHECK-NEXT:      var         = where(isnan(sqrt(t)), where(neg2 < inf, 0, mean_square), t)
-// CHECK-NEXT:      rstd        = rsqrt(var + 1e-5 * scale²)
+// CHECK-NEXT:      add         = var + where(1e-5 * scale² == 0, 1.1754944e-38, 1e-5 * scale²)
+// CHECK-NEXT:      rstd        = rsqrt(add)
 // CHECK-NEXT:      forall nn in N:
 // CHECK-NEXT:          centred3 = row_shift(row_shift(row_scale(load x[m, nn], scale), pivot), neg)
 // CHECK-NEXT:          store n[m, nn] = row_scale(centred3, rstd)
