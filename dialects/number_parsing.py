@@ -136,7 +136,7 @@ class NumberParser(Parser):
         return self._at(lambda: float_of_literal(literal, type), start, len(literal))
 
     def _at(self, read: Callable[[], _T], start: int, length: int) -> _T:
-        """What a function returns; its ValueError becomes a ParseError at a part of the text."""
+        """The result of a function; its ValueError becomes a ParseError at a part of the text."""
         try:
             return read()
         except ValueError as error:

@@ -104,9 +104,8 @@ class ContractOp(KernelOp):
         if self.kept is not None:
             mask = require_tile(self, self.kept)
             if mask.dims not in (a.dims, b.dims):
-                raise VerifyException(
-                    f"kernel.contract: the mask must be over {a.dims} or {b.dims}, got {mask}"
-                )
+                expected = ", or ".join(" and ".join(item.dims) for item in (a, b))
+                raise VerifyException(f"kernel.contract: the mask must be over {expected}, got {mask}")
         self._verify_multiply()
 
     def _verify_multiply(self) -> None:

@@ -201,13 +201,13 @@ class NestLowering:
             into.add_op(kernel.ContractOp(tile, lhs, rhs, kept=kept, multiply=multiply))
 
     def _mask(self, op: block.DotOp, into: Block) -> SSAValue | None:
-        """Return the tile of 0 and 1 that a careful run computes of a contraction's mask; None without one."""
+        """Return the tile of 0 and 1 that a careful run makes of a contraction's mask; None without one."""
         if op.kept is None:
             return None
         assert isinstance(op.kept.type, block.BlockType)
         maker, dims = op.kept.owner, op.kept.type.dims
         number = block.element_type_of(op.result.type)
-        tile = self._tile(block.item_type(dims, number), self.layouts[op.kept], "kept")
+        tile = self._tile(block.item_type(dims, number), self.layouts[op.kept], "seen")
         values, deferred = [op.kept], None
         if isinstance(maker, block.ElementwiseOp) and _is_mask(maker):
             values, deferred = list(maker.inputs), recipe_for(maker)

@@ -16,6 +16,7 @@ from ...dialects import block, kernel
 from ...dialects.kernel import Output, Quantity
 from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
+from .sixteen_bits import round_each_operation
 
 Function = Callable[[ScalarBuilder, Sequence[SSAValue]], SSAValue]
 
@@ -173,6 +174,7 @@ def make_sweep(
         argument.name_hint = tile.name_hint
     scalars = ScalarBuilder(Builder(InsertPoint.at_end(body)))
     body.add_op(kernel.YieldOp(*function(scalars, body.args)))
+    round_each_operation(body)
     sweep = kernel.SweepOp(dims, inputs, outputs, Region(body))
     sweep.careful = UnitAttr() if careful else None
     return sweep

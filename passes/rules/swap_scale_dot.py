@@ -66,11 +66,12 @@ class _ScaledOperand:
         """The item that is rounded in the end, without the scale.
 
         `swap-shift-dot` takes a shift that waits for a reduction out of the operand as well, if what is below
-        the shift is exact, and the scale of columns with it in a type with the range of f32.
+        the shift is exact. It takes a scale of columns with it if the other operand has the range of f32.
         """
         if self.shift is not None and is_exact_in(self.shift.block, self.element_type):
-            beside_columns = isinstance(self.scale.block.owner, block.ColScaleOp)
-            if not beside_columns or has_range_of(self.element_type, f32):
+            columns = scale_of(self.scale.block) is not None
+            other = block.element_type_of(self.operand.other.type)
+            if not columns or has_range_of(other, f32):
                 return self.shift.block
         return self.scale.block
 

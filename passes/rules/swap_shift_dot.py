@@ -17,6 +17,7 @@ from ...dialects import block
 from ...dialects.block import CoefficientAttr
 from ..analysis.facts import waits_for_reduction
 from ..analysis.items import Mask, Shift, is_float_item, mask_of, quantity, scale_of, shift_of, through_cast
+from ..analysis.nonfinite import is_array_data
 from ..analysis.pivots import may_get_pivot
 from .law import Check, Law, OpT, Placer, SiteT, Topic
 from .shared.dot_operands import DotOperand, operands_of
@@ -308,7 +309,7 @@ class _Multiple:
 
 
 class MultipleOfShift(_SwapShiftDot[block.LinearOp, _Multiple]):
-    """k·(x + c·1ᵀ) = k·x + (k·c)·1ᵀ."""
+    """k·(x + c·1ᵀ) = k·x + (k·c)·1ᵀ, for a vector that depends on a statistic: -(x + c) can be -0 otherwise."""
 
     variant = "constant factor"
     law = "A constant factor passes through a shift."
@@ -321,7 +322,7 @@ class MultipleOfShift(_SwapShiftDot[block.LinearOp, _Multiple]):
 
     def sites(self, op: block.LinearOp) -> Iterator[_Multiple]:
         shift = shift_of(op.terms[0])
-        if len(op.terms) == 1 and shift is not None:
+        if len(op.terms) == 1 and shift is not None and not is_array_data(shift.vector):
             yield _Multiple(op.coefficients.data[0], shift)
 
     def checks(self, site: _Multiple) -> Iterator[Check]:

@@ -66,7 +66,15 @@ CARRIED = (
     "more load of a block for each row, and for each list that x is computed from. The pivot is 0 where "
     "the mean is less than 4 times the mean absolute deviation of that block. (This deviation is at most "
     "the standard deviation. Every row whose mean² is above 16 times its variance is therefore shifted. "
-    "The test takes no squares, which would overflow at 1e20 and vanish at 1e-30.)",
+    "The test takes no squares, which would overflow at 1e20 and vanish at 1e-30.) A row that is one block, "
+    "as most rows are in the pipelines `cpu` and `cuda`, is always shifted by its own mean. The mean of what "
+    "is left is then subtracted, too, which costs no further loop.",
+    "**Scales.** Σx² overflows f32 where x is above 1.8e19, and vanishes below 1e-23. Where a program takes "
+    "a root of a sum of squares, the sums are computed for x and for x · 2^-80 in the same loop, and for "
+    "x · 2^80 as well if what is added under the root may be less than 5e-23. The sum itself says which of "
+    "them is right. If it is not that of x, the row is scaled by the same power of two, and epsilon by its "
+    "square. The scales of x and of its reciprocal root cancel. All of this is exact, so that ordinary rows "
+    "keep every bit.",
     "**Variances.** A variance computed as mean(x²) - mean(x)² is 0 where rounding makes it negative. It "
     "is infinite, not NaN, where the squares overflow.",
 )
@@ -77,18 +85,35 @@ PROMISES = (
     "row, in every snapshot. A result is NaN or infinite only where float64, rounded to its type, is.",
     "**LayerNorm**, alone or before a product, is as accurate as a two-pass LayerNorm in f32, and far more "
     "accurate where means are large. Its error is at most 4 times that of two passes (or 1e-6, where that "
-    "is more), at means of 1e6 deviations and at scales from 1e-30 to 1e18. Constant rows give 0 exactly. "
-    "Beyond 1e19 squares overflow f32, here as in two passes; results are then 0, not NaN. After a "
-    "residual, wherever it gets a pivot, its error is within that bound at means of up to 1e6 deviations.",
+    "is more), at means of 1e6 deviations. Constant rows give 0 exactly. After a residual, wherever it gets "
+    "a pivot, its error is within that bound at means of up to 1e6 deviations. The same holds for a variance "
+    "written as mean(x²) - mean(x)², for whole rows and for rows of several blocks.",
+    "**Large and small rows.** LayerNorm, RMSNorm and other roots of sums of squares, alone or before "
+    "products, are finite and as accurate as elsewhere for rows of f32 or bf16 from 1e-38 to 3e38, wherever "
+    "float64, rounded to the type, is finite. Outliers may be anywhere in a row.",
     "**Rows masked by -inf everywhere** give 0 in a softmax and in attention, and -inf in logsumexp and "
     "log-softmax. The kind of mask does not matter (a bias, a boolean mask, -inf in the logits). The same "
     "holds for columns along other axes than the last one. Such rows never give NaN, which is what the "
     "formulas give in float64.",
+    "**Hidden keys contribute nothing.** A key that the boolean or the causal mask of `array.attention` "
+    "hides from a row does not reach that row, whatever its key and its value hold: NaN, infinities and "
+    "huge numbers leave every bit of the result as zeros would, on every target, in whole and in cut dims. "
+    "Kernels run at full speed as if there were no mask; where a sum comes out NaN they run once more, and "
+    "leave the hidden products out (`array.masked_matmul`). What an additive mask of -inf hides has the "
+    "probability 0, and 0 times NaN is NaN, as in float64. So it is in a softmax and a matmul written by "
+    "hand, except that a kernel does not visit blocks that a causal comparison hides from all their rows.",
     "**Finite masks keep their meaning.** -1e9 is a logit like any other: a row that holds only -1e9 is "
     "uniform.",
     "**Products with equal elements are sums.** `array-simplify-contractions` writes `x @ ones` as a sum, and "
     "multiplies another factor into the elements first, in the type of the sum. NaN and infinities count as "
     "in the product. A product with a row of the identity is no slice: 0 times NaN is NaN.",
+    "**Element-wise arithmetic** keeps NaN, infinities and the signs of zeros: x - x, x * 0 and x * x / x "
+    "are computed as they are written, and no product becomes part of a multiply-add with the sum that reads "
+    "it. maximumf and minimumf pass NaN on and take -0 as less than 0. GPUs flush denormal numbers to zero.",
+    "**Row statistics** (vectors that depend on a sum, a maximum or a contraction) are regrouped: terms are "
+    "merged, and a quotient by one is a product with its reciprocal. Opposite terms and powers cancel only "
+    "if an item that stays is NaN wherever the data make them NaN. It may be NaN where the formula is "
+    "infinite, and the reverse.",
     "**Types.** Contractions and sums of f16 and bf16 accumulate in f32. The accumulator type is an "
     "attribute of the operation, printed as `acc f32`. `array-decompose{accumulate=f64}` (or `input`, the "
     "type of the operands) sets another one for all sums that do not name one, and for the statistics and "
@@ -100,8 +125,15 @@ PROMISES = (
     "variance of an item that cannot get a pivot is computed in a second pass.",
     "**Integers** wrap around, in sums and products too, and conversions saturate, on every target alike: "
     "see [scalar operations](../reference/scalar-operations.md).",
+    "**Operations on f16 and bf16 round**, each of them, on every target. A value that a call stores is the "
+    "one that it compares, sums and multiplies. So y = x · x is infinite in a call exactly if its result is. "
+    "(GPUs take denormal numbers for 0.) Fusion may still change the order of operations.",
     "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
-    "number for each row of a block) and the blocks of the pivots.",
+    "number for each row of a block) and the blocks of the pivots. Where one loop computes both the sums of "
+    "a row and what needs its scale, such as a product, the row is read once more before.",
+    "**Literals.** Hexadecimal digits of a float are its bits, in every position; every bit pattern, NaNs "
+    "with their payloads included, is read back as it was printed. A decimal number beyond the largest one "
+    "of its type is an error. In generated code the payloads of NaNs are those of the target.",
 )
 
 NOT_COVERED = (
@@ -114,6 +146,9 @@ NOT_COVERED = (
     "nor a guard.",
     "A LayerNorm whose input the same map computes by a contraction, from exponentials or from indices, or "
     "uses as an operand elsewhere (`x + z` that is added to its own LayerNorm): it gets no pivot.",
+    "Subnormal numbers (below 1.2e-38 in f32): GPUs take them for 0. Rows that a contraction or an index "
+    "gives block by block, vectors of one axis, and rows to which a bias is added after their mean is "
+    "subtracted: they get no scale.",
     "Products of exponentials and large numbers that overflow by themselves; infinite inputs other than "
     "masks.",
     "Further fusion: stabilising comes last, and `block-fuse` rejects a stabilised function.",

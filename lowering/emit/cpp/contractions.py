@@ -19,7 +19,9 @@ OUT_OF_MEMORY = "return bb::out_of_memory;"
 
 @dataclass
 class ContractionEmitter:
-    """Writes one contraction. `wide` says that lanes have 64 bits; `starts_from_zero`, that the first iteration of the loop around overwrites the accumulator."""
+    """Writes one contraction. `wide` says that lanes have 64 bits; `starts_from_zero`, that the first
+    iteration of the loop around overwrites the accumulator.
+    """
 
     op: kernel.ContractOp
     planes: Mapping[SSAValue, Plane]
@@ -39,7 +41,7 @@ class ContractionEmitter:
         return self._masked()
 
     def _masked(self) -> list[str]:
-        """The contraction, and what a careful run does if the operand without the mask has NaN or infinities."""
+        """The contraction, and what a careful run does if the operand without the mask is not finite."""
         op = self.op
         hidden = op.rhs if op.masks_left else op.lhs
         pointer, strides = self._operand(hidden)
@@ -64,12 +66,13 @@ class ContractionEmitter:
         left = op.lhs if op.masks_left else op.rhs
         widths = [self._widths(value)[0] for value in (left, hidden)]
         depth = self._widths(hidden)[1]
-        own = ("m", "n") if op.masks_left else ("n", "m")
+        # o is a row of the operand with the mask, l one of the other operand, and n is what is summed over.
+        own = ("o", "l") if op.masks_left else ("l", "o")
         functions = [
-            ("m", "n", " -> T&", self._element(op.accumulator, *own)),
-            ("m", "k", "", self._element(left, "m", "k")),
-            ("n", "k", "", self._element(hidden, "n", "k")),
-            ("m", "k", "", self._element(op.kept, "m", "k")),
+            ("o", "l", " -> T&", self._element(op.accumulator, *own)),
+            ("o", "n", "", self._element(left, "o", "n")),
+            ("l", "n", "", self._element(hidden, "l", "n")),
+            ("o", "n", "", self._element(op.kept, "o", "n")),
         ]
         lambdas = [
             f"[&](bb::idx {one}, bb::idx {other}){result} {{ return {text}; }}"

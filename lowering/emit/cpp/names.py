@@ -34,8 +34,6 @@ OWN = (
     "other",
     "careful",
     "again",
-    "m",
-    "k",
 )
 """Identifiers of the emitter's own text."""
 

@@ -52,7 +52,7 @@ def _causal(s: ScalarBuilder, x: SSAValue, row: SSAValue, column: SSAValue) -> S
 
 
 def _is_visible(builder: Builder, *elements: SSAValue) -> SSAValue:
-    """A key is visible if it is in the mask, the first element if that is an i1, and not later than the row."""
+    """A key is visible if the mask says so (an i1, if there is one) and if it is not later than the row."""
     s = ScalarBuilder(builder)
     mask = [element for element in elements if element.type == i1]
     indices = [element for element in elements if element.type != i1]

@@ -30,10 +30,10 @@ class BlockStabilizePass(ModulePass):
     bounded already and only guarded against rows of nothing but -inf. Runs after fusion; a function that is
     stabilised already is left alone.
 
-    Sums of x and of x² over one list get a pivot, the mean of a row's first block, wherever that provably
-    changes nothing (a LayerNorm, but no RMSNorm); x is loaded, or computed from what is loaded beside it, as
-    after a residual. `pivot=false` leaves the sums as they are. A variance that is computed from them is
-    never negative, and never NaN where squares overflow.
+    Sums of x and of x² get a pivot, the mean of a row or of its first block, wherever that provably changes
+    nothing (a LayerNorm, but no RMSNorm); x is loaded, or computed from what is loaded beside it, as after a
+    residual. `pivot=false` leaves x as it is. A variance that is computed from the sums is never negative.
+    Rows whose squares overflow or vanish are scaled by a power of two where a root is taken of their sum.
     """
 
     name = "block-stabilize"

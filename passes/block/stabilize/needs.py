@@ -138,8 +138,11 @@ def is_bounded(value: SSAValue) -> bool:
 def _carries(user: Operation, value: SSAValue) -> bool:
     """True if an operator on a pair gives a pair (or a plain value, the exponents having cancelled)."""
     match user:
-        case block.RowSumOp() | block.RowScaleOp() | block.MulOp() | block.MonomialOp():
+        case block.RowSumOp() | block.RowScaleOp() | block.MulOp():
             return True
+        case block.MonomialOp():
+            # By itself alone, exp(s) / exp(s) would be 1 also where s is NaN.
+            return any(factor is not value for factor in user.factors)
         case block.AddOp() | block.SubOp() | block.LinearOp():
             return True
         case block.ColScaleOp():

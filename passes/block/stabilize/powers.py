@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import copysign, isfinite
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -257,6 +258,8 @@ class Powers:
 
     def _scale_constant(self, op: block.ElementwiseOp, inner: Operation, index: int, degree: Degree) -> None:
         value = inner.operands[index]
+        number = constant_of(value)
+        assert number is not None
         scalars = ScalarBuilder(Builder(InsertPoint.before(inner)))
         for scale, power in degree.items():
             factor = self.factor(scale, power)
@@ -269,7 +272,14 @@ class Powers:
             argument = op.body.block.args[list(op.inputs).index(factor)]
             for _ in range(abs(power)):
                 value = scalars.multiply(value, scalars.convert(argument, value.type))
-        inner.operands[index] = value
+        inner.operands[index] = _not_zero(value, number, scalars)
+
+
+def _not_zero(product: SSAValue, number: float, to: ScalarBuilder) -> SSAValue:
+    """A product with scales, or the smallest normal number if it is 0: its root may divide a constant row."""
+    smallest = 2.0 ** (-1022 if isinstance(product.type, Float64Type) else -126)
+    vanished = to.insert(arith.CmpfOp(product, to.constant(0.0, product.type), "oeq"))
+    return to.select(vanished, to.constant(copysign(smallest, number), product.type), product)
 
 
 def _scalar(op: Operation, known: _Scalars) -> Degree | None:

@@ -90,6 +90,8 @@ class _Stabilizer:
         write = Writer(body, anchor)
         versions = with_sums(write)
         plain = versions[0].squares
+        # The scale comes before all that is scaled, so that it can be undone there.
+        factor = scale(plain, self.windows, self.limits, write) if len(self.windows) > 1 else None
 
         def chosen(parts: Sequence[SSAValue | None], hint: str) -> SSAValue | None:
             found = tuple(part for part in parts if part is not None)
@@ -99,7 +101,6 @@ class _Stabilizer:
         total = chosen([version.total for version in versions], "sum")
         squares = chosen([version.squares for version in versions], "squares")
         centred = chosen([version.centred for version in versions], "squares")
-        factor = scale(plain, self.windows, self.limits, write) if len(self.windows) > 1 else None
         move_before(body, anchor)
         for old, new, degree in ((row.sums, total, 1), (row.squares, squares, 2), (row.centred, centred, 2)):
             self._replace(old, new, factor, degree)

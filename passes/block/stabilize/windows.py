@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import Attribute, SSAValue
 
@@ -21,9 +21,14 @@ from .values import Writer
 
 @dataclass(frozen=True)
 class Window:
-    """Numbers of one element type that are multiplied by 2**`power`."""
+    """Numbers of one element type that are multiplied by 2**`power`; those below `least` count as 0.
+
+    In a row for which a window of large numbers is used they are negligible. In other rows their products
+    would be subnormal, which processors are slow at.
+    """
 
     power: int
+    least: float | None = None
 
     @property
     def scale(self) -> float:
@@ -57,8 +62,8 @@ class Range:
         return PLAIN, self.large, self.small_beside if floor is None else self.small
 
 
-_F32 = Range(100, Window(-80), Window(80), Window(62), 2.0**-74)
-_F64 = Range(816, Window(-649), Window(649), Window(502), 2.0**-756)
+_F32 = Range(100, Window(-80, 2.0**18), Window(80), Window(62), 2.0**-74)
+_F64 = Range(816, Window(-649, 2.0**340), Window(649), Window(502), 2.0**-756)
 
 
 def range_of(element_type: Attribute) -> Range:
@@ -71,9 +76,16 @@ def scaled(item: SSAValue, window: Window, write: Writer) -> SSAValue:
     if window == PLAIN:
         return item
     type = block.element_type_of(item.type)
-    return write.elementwise(
-        [item], item.type, "scaled", lambda to, args: to.multiply(args[0], to.constant(window.scale, type))
-    )
+
+    def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
+        value = args[0]
+        if window.least is not None:
+            size = to.insert(math.AbsFOp(value))
+            counts = to.insert(arith.CmpfOp(size, to.constant(window.least, type), "ugt"))
+            value = to.select(counts, value, to.constant(0.0, type))
+        return to.multiply(value, to.constant(window.scale, type))
+
+    return write.elementwise([item], item.type, "scaled", scalars)
 
 
 def choose(

@@ -55,5 +55,5 @@ class DotOperand:
 
 
 def operands_of(dot: block.DotOp) -> tuple[DotOperand, ...]:
-    """Return the left and the right operand of a contraction; none of one with a mask, which takes no sums out."""
+    """Return the left and the right operand of a contraction without a mask; with one, no shift leaves it."""
     return () if dot.kept is not None else (DotOperand(dot, True), DotOperand(dot, False))

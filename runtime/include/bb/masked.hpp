@@ -30,28 +30,32 @@ BB_INLINE auto number(S x) {
 }
 }  // namespace detail
 
+namespace detail {
+// True if f(x) is true for an element x of a block.
+template <class S, class F>
+BB_INLINE bool any_of(const S* p, idx by_row, idx by_column, idx rows, idx columns, F f) {
+  if (by_row == 1) std::swap(by_row, by_column), std::swap(rows, columns);
+  for (idx r = 0; r < rows; r++) {
+    const S* row = p + r * by_row;
+    int found = 0;
+    if (by_column == 1)  // in vectors
+      for (idx c = 0; c < columns; c++) found |= f(number(row[c]));
+    else
+      for (idx c = 0; c < columns; c++) found |= f(number(row[c * by_column]));
+    if (found) return true;
+  }
+  return false;
+}
+}  // namespace detail
+
 template <class S>
 inline __attribute__((noinline)) bool any_nan(const S* p, idx by_row, idx by_column, idx rows, idx columns) {
-  if (by_row == 1) std::swap(by_row, by_column), std::swap(rows, columns);
-  bool found = false;
-  for (idx r = 0; r < rows; r++)
-    for (idx c = 0; c < columns; c++) {
-      const auto x = detail::number(p[r * by_row + c * by_column]);
-      found |= x != x;
-    }
-  return found;
+  return detail::any_of(p, by_row, by_column, rows, columns, [](auto x) { return x != x; });
 }
 
 template <class S>
 inline __attribute__((noinline)) bool all_finite(const S* p, idx by_row, idx by_column, idx rows, idx columns) {
-  if (by_row == 1) std::swap(by_row, by_column), std::swap(rows, columns);
-  bool finite = true;
-  for (idx r = 0; r < rows; r++)
-    for (idx c = 0; c < columns; c++) {
-      const auto x = detail::number(p[r * by_row + c * by_column]);
-      finite &= x - x == 0;
-    }
-  return finite;
+  return !detail::any_of(p, by_row, by_column, rows, columns, [](auto x) { return !(x - x == 0); });
 }
 
 template <class S>

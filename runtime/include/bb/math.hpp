@@ -7,7 +7,7 @@
 // = 1/x.
 // Every function gives NaN for NaN and the limit at +-inf: exp(-inf) = 0, log(0) = -inf, log(x < 0) = NaN,
 // sigmoid(-inf) = 0,
-// silu(-inf) = gelu(-inf) = -0, tanh(+-inf) = +-1, sin(inf) = NaN, rsqrt(+-0) = inf. Odd functions keep the
+// silu(-inf) = gelu(-inf) = -0, tanh(+-inf) = +-1, sin(inf) = NaN, rsqrt(+-0) = +-inf. Odd functions keep the
 // sign of zero.
 // Denormal arguments and results are exact or correctly rounded to within the bound unless said otherwise.
 //
@@ -141,7 +141,7 @@ BB_INLINE V recip(V x) {
 }
 template <detail::floating V>
 BB_INLINE V rsqrt(V x) {
-  return (detail::element<V>)1 / abs(sqrt(x));  // abs: sqrt(-0) is -0
+  return (detail::element<V>)1 / sqrt(x);
 }
 
 // ---- exponentials
@@ -368,8 +368,8 @@ BB_SCALAR_FUNCTION(ceil)
 #undef BB_SCALAR_FUNCTION
 BB_INLINE float recip(float x) { return 1.f / x; }
 BB_INLINE double recip(double x) { return 1. / x; }
-BB_INLINE float rsqrt(float x) { return 1.f / std::abs(std::sqrt(x)); }
-BB_INLINE double rsqrt(double x) { return 1. / std::abs(std::sqrt(x)); }
+BB_INLINE float rsqrt(float x) { return 1.f / std::sqrt(x); }
+BB_INLINE double rsqrt(double x) { return 1. / std::sqrt(x); }
 BB_INLINE double sigmoid(double x) {
   double e = std::exp(-std::abs(x));
   return (x < 0 ? e : 1.) / (1. + e);

@@ -79,9 +79,12 @@ def fold(kind: str, items: Sequence[Item]) -> Item:
     return reduce(broadcast({"sum": operator.add, "max": np.maximum, "min": np.minimum}[kind]), items)
 
 
-def dot(a: Item, b: Item) -> Item:
+def dot(a: Item, b: Item, kept: Item | None = None) -> Item:
     assert a.dims[1] == b.dims[1]
     assert a.dims[0] != b.dims[0]
+    if kept is not None:
+        assert kept.dims == a.dims
+        a = Item(a.dims, np.where(kept.data, a.data, 0.0))
     return Item((a.dims[0], b.dims[0]), a.data @ b.data.T)
 
 

@@ -284,7 +284,10 @@ func.func @attention_grouped(%q: tensor<?x6x?x4xf16>, %k: tensor<?x2x?x4xf16>, %
   // CHECK-NEXT:   [[v17:%\d+]] = arith.truncf [[v16]] : f32 to f16
   // CHECK-NEXT:   array.yield [[v17]] : f16
   // CHECK-NEXT: }
-  // CHECK-NEXT: %attended = array.matmul %probs, %v_groups : tensor<?x2x3x?x?xf16>, tensor<?x2x1x?x5xf16> -> tensor<?x2x3x?x5xf16>
+  // CHECK-NEXT: %attended = array.masked_matmul %probs, %v_groups keeps (%row_1 = %row, %column_1 = %column) : tensor<?x2x3x?x?xf16>, tensor<?x2x1x?x5xf16>, tensor<?x2x3x?x?xi32>, tensor<?x2x3x?x?xi32> -> tensor<?x2x3x?x5xf16> {
+  // CHECK-NEXT:   [[v18:%\d+]] = arith.cmpi sle, %column_1, %row_1 : i32
+  // CHECK-NEXT:   array.yield [[v18]] : i1
+  // CHECK-NEXT: }
   // CHECK-NEXT: %a = array.reshape %attended : tensor<?x2x3x?x5xf16> -> tensor<?x6x?x5xf16>
   // CHECK-NEXT: func.return %a : tensor<?x6x?x5xf16>
 }

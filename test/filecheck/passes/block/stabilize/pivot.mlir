@@ -21,7 +21,7 @@
 // CHECK-NEXT:      spread      = row_sum(abs(centred))
 // CHECK-NEXT:      left        = row_sum(centred)
 // CHECK-NEXT:      minus_mean  = where(abs(shift) > min(4 * spread / width, 1e16), shift - left / width, 0)
-// CHECK-NEXT:      scaled      = 8.271806e-25 * x
+// CHECK-NEXT:      scaled      = 8.271806e-25 * where(abs(x) > 262144, x, 0)
 // CHECK:           minus_mean2 =
 // CHECK-NEXT:      total = squares = total2 = squares2 = 0
 // CHECK-NEXT:      for nn in N:
@@ -29,17 +29,18 @@
 // CHECK-NEXT:          shifted   = row_shift(x2, minus_mean)
 // CHECK-NEXT:          total    += row_sum(shifted)
 // CHECK-NEXT:          squares  += row_sum(shifted²)
-// CHECK-NEXT:          shifted2  = row_shift(8.271806e-25 * x2, minus_mean2)
+// CHECK-NEXT:          shifted2  = row_shift(8.271806e-25 * where(abs(x2) > 262144, x2, 0), minus_mean2)
 // CHECK-NEXT:          total2   += row_sum(shifted2)
 // CHECK-NEXT:          squares2 += row_sum(shifted2²)
-// CHECK-NEXT:      pivot       = where(268435456 * squares < inf, minus_mean, minus_mean2)
 // CHECK-NEXT:      scale       = where(268435456 * squares < inf, 1, 8.271806e-25)
+// CHECK-NEXT:      pivot       = where(268435456 * squares < inf, minus_mean, minus_mean2)
 // CHECK-NEXT:      neg         = -where(268435456 * squares < inf, total, total2) / 40
 // CHECK-NEXT:      mean_square = where(268435456 * squares < inf, squares, squares2) / 40
 // CHECK-NEXT:      neg2        = neg²
 // CHECK-NEXT:      t           = mean_square - neg2
 // CHECK-NEXT:      var         = where(isnan(sqrt(t)), where(neg2 < inf, 0, mean_square), t)
-// CHECK-NEXT:      rstd        = rsqrt(var + 1e-5 * scale²)
+// CHECK-NEXT:      add         = var + where(1e-5 * scale² == 0, 1.1754944e-38, 1e-5 * scale²)
+// CHECK-NEXT:      rstd        = rsqrt(add)
 // CHECK-NEXT:      forall nn in N:
 // CHECK-NEXT:          centred3 = row_shift(row_shift(row_scale(load x[m, nn], scale), pivot), neg)
 // CHECK-NEXT:          store n[m, nn] = row_scale(centred3, rstd)

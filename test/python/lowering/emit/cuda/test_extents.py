@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 import bb
+import numpy as np
 import pytest
 from bb.dialects.diagnostics import OpError
 from bb.lowering.emit.cuda.geometry import Window
@@ -120,3 +121,20 @@ GRID = [
 @pytest.mark.parametrize(("name", "extents"), GRID, ids=str)
 def test_small_extents(name: str, extents: dict[str, int], type: str):
     check(name, extents, type)
+
+
+def test_any_byte_but_0_is_true():
+    """Of a caller's array of booleans, as on the other targets."""
+    text = """func.func @f(%m: tensor<4xi1>) -> (tensor<4xi32>, tensor<4xi1>) {
+  %n, %not = array.elementwise (%a = %m) : tensor<4xi1> -> tensor<4xi32>, tensor<4xi1> {
+    %yes = arith.constant true
+    %i = arith.extui %a : i1 to i32
+    %b = arith.xori %a, %yes : i1
+    array.yield %i, %b : i32, i1
+  }
+  func.return %n, %not : tensor<4xi32>, tensor<4xi1>
+}"""
+    bytes = np.array([0, 1, 2, 255], np.uint8)
+    numbers, inverted = bb.run(text, [bytes.view(np.bool_)], target="emulator")
+    assert numbers.tolist() == [0, 1, 1, 1]
+    assert inverted.view(np.uint8).tolist() == [1, 0, 0, 0]
