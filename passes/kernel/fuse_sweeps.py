@@ -152,7 +152,7 @@ class Order:
         self._positions: dict[Operation, int] = {op: index for index, op in enumerate(body.ops)}
 
     def position(self, op: Operation) -> int:
-        """The position of an operation, or of the one in the body that contains it; -1 outside of the body."""
+        """The position of an operation, or of the one in the body that contains it; -1 outside of it."""
         scope: Operation | None = op
         while scope is not None and scope.parent is not self._body:
             scope = scope.parent_op()
