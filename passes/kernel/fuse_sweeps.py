@@ -4,7 +4,8 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import insort
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -70,19 +71,24 @@ def _bodies(function: kernel.FuncOp) -> Iterator[Block]:
 
 
 def _fuse_in(body: Block) -> None:
+    order = Order(body)
     last: list[SweepOp] = []
     for op in list(body.ops):
         if not isinstance(op, SweepOp):
             continue
         for earlier in reversed(last):
-            if _may_merge(earlier, op) and (_may_rise(op, earlier) or _may_sink(earlier, op)):
-                merged = _merge(earlier, op, at=earlier if _may_rise(op, earlier) else op)
+            if not _may_merge(earlier, op):
+                continue
+            rises = _may_rise(op, earlier, order)
+            if rises or _may_sink(earlier, op, order):
+                at = earlier if rises else op
+                merged = _merge(earlier, op, at=at)
+                order.replace(at, merged)
                 last.remove(earlier)
-                last.append(merged)
+                insort(last, merged, key=order.position)
                 break
         else:
             last.append(op)
-        last.sort(key=body.get_operation_index)
 
 
 _CHEAP = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.NegfOp, arith.ConstantOp)
@@ -107,7 +113,7 @@ def _fuse_vectors_in(body: Block, single: Collection[str]) -> None:
         if op.careful is not None or reader.careful is not None:
             continue
         wider = len(reader.dims) == 2 and reader.dims[0] in single and reader.dims[1:] == op.dims
-        if wider and not reader.rows_in_lanes and _may_sink(op, reader):
+        if wider and not reader.rows_in_lanes and _may_sink(op, reader, Order(body)):
             _merge(op, reader, at=reader, inside=True)
 
 
@@ -138,17 +144,39 @@ def _is_narrow(tile: SSAValue, sweep: SweepOp) -> bool:
     return isinstance(tile.type, kernel.TileType) and tile.type.dims != sweep.dims
 
 
-def _between(first: Operation, second: Operation) -> Iterator[Operation]:
-    op = first.next_op
-    while op is not None and op is not second:
-        yield from op.walk()
-        op = op.next_op
+class Order:
+    """The positions of the operations of a body, of which some are replaced."""
+
+    def __init__(self, body: Block):
+        self._body = body
+        self._positions: dict[Operation, int] = {op: index for index, op in enumerate(body.ops)}
+
+    def position(self, op: Operation) -> int:
+        """The position of an operation, or of the one in the body that contains it; -1 outside of it."""
+        scope: Operation | None = op
+        while scope is not None and scope.parent is not self._body:
+            scope = scope.parent_op()
+        return self._positions[scope] if scope is not None else -1
+
+    def replace(self, old: Operation, new: Operation) -> None:
+        """Record that a new operation stands where an old one stood."""
+        self._positions[new] = self._positions.pop(old)
+
+    def users_between(self, first: Operation, second: Operation, tiles: Set[SSAValue]) -> Iterator[Operation]:
+        """The operations between two others that define or use some of the tiles, once for each use."""
+        low, high = self.position(first), self.position(second)
+        for tile in tiles:
+            if isinstance(tile.owner, Operation) and low < self.position(tile.owner) < high:
+                yield tile.owner
+            for use in tile.uses:
+                if low < self.position(use.operation) < high:
+                    yield use.operation
 
 
-def _may_rise(second: SweepOp, first: SweepOp) -> bool:
+def _may_rise(second: SweepOp, first: SweepOp, order: Order) -> bool:
     """True if the second sweep can be moved directly after the first."""
     reads, writes = set(second.inputs), set(second.outputs)
-    for op in _between(first, second):
+    for op in order.users_between(first, second, reads | writes):
         if any(value in reads | writes for value in (*op.results, *tiles_written(op))):
             return False
         if any(tile in writes for tile in tiles_read(op)):
@@ -156,10 +184,10 @@ def _may_rise(second: SweepOp, first: SweepOp) -> bool:
     return True
 
 
-def _may_sink(first: SweepOp, second: SweepOp) -> bool:
+def _may_sink(first: SweepOp, second: SweepOp, order: Order) -> bool:
     """True if the first sweep can be moved directly before the second."""
     reads, writes = set(first.inputs), set(first.outputs)
-    for op in _between(first, second):
+    for op in order.users_between(first, second, reads | writes):
         if any(tile in writes for tile in (*tiles_read(op), *tiles_written(op))):
             return False
         if any(tile in reads for tile in tiles_written(op)):

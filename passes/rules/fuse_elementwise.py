@@ -4,10 +4,10 @@ separate operators.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects import block
@@ -74,16 +74,13 @@ class FuseElementwise(Law[Consumer, _Pair]):
         yield Check("scalars", scalars, "a coefficient depends on how the dim is cut")
 
     def rewrite(self, op: Consumer, site: _Pair, rewriter: PatternRewriter) -> None:
-        inner, outer = writer_of(site.producer), writer_of(op)
-        assert inner is not None
+        outer = writer_of(op)
         assert outer is not None
         made = site.producer.results[0]
         inputs = list(dict.fromkeys([*(v for v in op.operands if v is not made), *site.producer.operands]))
-        body = block.scalar_block(inputs)
-        for argument, value in zip(body.args, inputs, strict=True):
-            argument.name_hint = value.name_hint
+        body, element = _begun(site.producer, inputs)
         arguments: dict[SSAValue, SSAValue] = dict(zip(inputs, body.args, strict=True))
-        arguments[made] = inner(body, [arguments[value] for value in site.producer.operands])
+        arguments[made] = element
         body.add_op(block.YieldOp(outer(body, [arguments[value] for value in op.operands])))
         result = op.results[0].type
         assert isinstance(result, block.ItemType)
@@ -92,6 +89,42 @@ class FuseElementwise(Law[Consumer, _Pair]):
         )
         rewriter.replace(op, (), (fused,))
         rewriter.erase(site.producer)
+
+
+def _begun(producer: Operation, inputs: Sequence[SSAValue]) -> tuple[Block, SSAValue]:
+    """Return a scalar block with an argument for each input, and the producer's element in it.
+
+    The producer, which is erased next, gives its own block away: in a long chain that grows with each
+    operator, and would be copied each time.
+    """
+    if not isinstance(producer, block.ElementwiseOp):
+        inner = writer_of(producer)
+        assert inner is not None
+        body = block.scalar_block(inputs)
+        arguments = _named(body.args, inputs)
+        return body, inner(body, [arguments[value] for value in producer.operands])
+    end = producer.yield_op
+    element = end.arguments[0]
+    body = producer.body.detach_block(0)
+    end.detach()
+    end.erase()
+    old = body.args
+    types = [block.element_type_of(value.type) for value in inputs]
+    arguments = _named([body.insert_arg(type, index) for index, type in enumerate(types)], inputs)
+    for argument, operand in zip(old, producer.operands, strict=True):
+        if element is argument:
+            element = arguments[operand]
+        argument.replace_all_uses_with(arguments[operand])
+    for argument in reversed(old):
+        body.erase_arg(argument)
+    return body, element
+
+
+def _named(arguments: Sequence[SSAValue], inputs: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:
+    """Give arguments the names of the inputs; return the argument for each input."""
+    for argument, value in zip(arguments, inputs, strict=True):
+        argument.name_hint = value.name_hint
+    return dict(zip(inputs, arguments, strict=True))
 
 
 LAWS = (FuseElementwise,)

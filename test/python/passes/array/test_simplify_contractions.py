@@ -14,6 +14,8 @@ from bb.runtime.interpreter.functions import interpret
 from bb.runtime.program.functions import select_function
 from bb.runtime.program.inputs import arguments_of
 
+pytestmark = pytest.mark.long
+
 PASS = PassPipeline("array-simplify-contractions")
 DTYPES = {"f16": "0.3", "bf16": "0.3", "f32": "0.3", "f64": "0.3", "i32": "3", "i64": "3"}
 
