@@ -19,19 +19,19 @@ from xdsl.ir import Attribute, Block, Operation, Region, SpacedOpaqueSyntaxAttri
 from xdsl.irdl import (
     irdl_attr_definition,
     irdl_op_definition,
-    lazy_traits_def,
     operand_def,
     opt_prop_def,
     prop_def,
     region_def,
     result_def,
+    traits_def,
     var_operand_def,
     var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import HasParent, IsTerminator, Pure
+from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
@@ -139,10 +139,7 @@ class MatmulOp(ArrayOp):
             )
 
 
-def _parents_of_yield() -> tuple[type[Operation], ...]:
-    from .masked import MaskedMatmulOp
-
-    return ElementwiseOp, MaskedMatmulOp
+_PARENTS_OF_YIELD = ("array.elementwise", "array.masked_matmul")
 
 
 @irdl_op_definition
@@ -153,7 +150,13 @@ class YieldOp(AbstractYieldOperation[Attribute]):
     """
 
     name = "array.yield"
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(*_parents_of_yield()), Pure()))
+    traits = traits_def(IsTerminator(), Pure())
+
+    def verify_(self) -> None:
+        parent = self.parent_op()
+        if parent is None or parent.name not in _PARENTS_OF_YIELD:
+            names = ", ".join(f"'{name}'" for name in _PARENTS_OF_YIELD)
+            raise VerifyException(f"'{self.name}' expects parent op to be one of {names}")
 
 
 @irdl_op_definition

@@ -68,7 +68,7 @@ class MaskedMatmulOp(ArrayOp):
         *,
         acc: TypeAttribute | None = None,
     ) -> Self:
-        """`function(builder, *elements)` gets an element of each input and returns an i1, 1 for a kept pair."""
+        """`function(builder, *elements)` gets an element of each input; it returns an i1, true to keep."""
         block = Block(arg_types=[element_type_of(value) for value in inputs])
         for argument, value in zip(block.args, inputs, strict=True):
             argument.name_hint = value.name_hint

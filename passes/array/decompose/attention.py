@@ -56,8 +56,10 @@ def _is_visible(builder: Builder, *elements: SSAValue) -> SSAValue:
     s = ScalarBuilder(builder)
     mask = [element for element in elements if element.type == i1]
     indices = [element for element in elements if element.type != i1]
-    conditions = [*mask, *([_is_earlier(s, *indices)] if indices else [])]
-    return s.insert(arith.AndIOp(*conditions)) if len(conditions) == 2 else conditions[0]
+    if not indices:
+        return mask[0]
+    earlier = _is_earlier(s, *indices)
+    return s.insert(arith.AndIOp(mask[0], earlier)) if mask else earlier
 
 
 class DecomposeAttention(Decomposition):
