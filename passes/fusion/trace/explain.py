@@ -53,6 +53,7 @@ ACTIONS: dict[str, str] = {
     "split-map": "made a second time",
     "swap-scale-dot/constant factor": "scale past a factor",
     "swap-scale-dot/left operand": "scale past dot",
+    "swap-scale-dot/rounded left operand": "scale past a rounding and dot",
     "swap-scale-dot/product": "scale past mul",
     "swap-scale-dot/right operand": "scale past dot",
     "swap-scale-dot/row sum": "scale past row_sum",
