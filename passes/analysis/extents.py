@@ -16,7 +16,6 @@ from ...dialects import array, block
 from ...dialects.array.composite import NormOp, UnaryOp
 from ...dialects.array.shapes import shape_of
 
-
 _Product = array.MatmulOp | array.MaskedMatmulOp
 
 

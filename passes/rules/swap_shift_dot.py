@@ -309,7 +309,10 @@ class _Multiple:
 
 
 class MultipleOfShift(_SwapShiftDot[block.LinearOp, _Multiple]):
-    """k·(x + c·1ᵀ) = k·x + (k·c)·1ᵀ, for a vector that depends on a statistic: -(x + c) can be -0 otherwise."""
+    """k·(x + c·1ᵀ) = k·x + (k·c)·1ᵀ, for a vector that depends on a statistic.
+
+    For any other vector -(x + c) can be -0 where the sum of the products is 0.
+    """
 
     variant = "constant factor"
     law = "A constant factor passes through a shift."

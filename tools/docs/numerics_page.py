@@ -114,9 +114,9 @@ PROMISES = (
     "hand, except that a kernel does not visit blocks that a causal comparison hides from all their rows.",
     "**Finite masks keep their meaning.** -1e9 is a logit like any other: a row that holds only -1e9 is "
     "uniform.",
-    "**Products with equal elements are sums.** `array-simplify-contractions` writes `x @ ones` as a sum, and "
-    "multiplies another factor into the elements first, in the type of the sum. NaN and infinities count as "
-    "in the product. A product with a row of the identity is no slice: 0 times NaN is NaN.",
+    "**Products with equal elements are sums.** `array-simplify-contractions` writes `x @ ones` as a sum, "
+    "and multiplies another factor into the elements first, in the type of the sum. NaN and infinities count "
+    "as in the product. A product with a row of the identity is no slice: 0 times NaN is NaN.",
     "**Element-wise arithmetic** keeps NaN, infinities and the signs of zeros: x - x, x * 0 and x * x / x "
     "are computed as they are written, and no product becomes part of a multiply-add with the sum that reads "
     "it. maximumf and minimumf pass NaN on and take -0 as less than 0. GPUs flush denormal numbers to zero.",
