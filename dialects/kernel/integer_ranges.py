@@ -36,7 +36,7 @@ def is_within(inner: Range, outer: Range) -> bool:
 
 
 I32_RANGE: Range = (-(1 << 31), (1 << 31) - 1)
-"""What a lane of 32 bits holds."""
+"""The integers that a lane of 32 bits holds."""
 
 
 @dataclass

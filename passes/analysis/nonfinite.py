@@ -1,5 +1,5 @@
-"""How NaN and infinities go through a block program: which values come from arrays alone, and which terms of
-a form may cancel.
+"""NaN and infinities in a block program: values that come from arrays alone, and terms of forms that may
+cancel.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def contract(plan: Contraction, scope: Scope) -> list[str]:
 
 
 def _not_finite(op: kernel.ContractOp, scope: Scope) -> list[str]:
-    """What a careful run does with the right operand before a contraction that has a mask."""
+    """The step of a careful run that treats the right operand before a contraction with a mask."""
     if op.kept is None:
         return []
     names = [scope.held[value].name for value in (op.accumulator, op.lhs, op.kept)]

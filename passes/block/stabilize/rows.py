@@ -41,7 +41,7 @@ class Row:
     shifts: bool
     """True if the program does not change when the row is shifted."""
     root: Root | None
-    """What is added before a root of the sum of squares is taken; None if none is taken."""
+    """The number added before a root of the sum of squares is taken; None if none is taken."""
 
     @property
     def dim(self) -> str:

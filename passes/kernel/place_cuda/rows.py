@@ -140,7 +140,7 @@ def _is_staged(right: SSAValue) -> bool:
 
 def _fits_masked(op: kernel.ContractOp, plan: RowPlan) -> bool:
     """True if a careful run can compute a contraction with a mask over its left operand, in registers. It
-    writes to the tile of the right operand, which must be made in each iteration anew, for nothing else.
+    writes to the tile of the right operand, which every iteration must make again, for nothing else.
     """
     assert op.kept is not None
     if op.lhs not in plan.held or op.kept not in plan.held or not op.masks_left:

@@ -1,4 +1,4 @@
-"""What laws may form anew: side conditions and types that keep new values in the range of the old ones.
+"""Values that laws form: side conditions and types that keep new values in the range of the old ones.
 
 A law that computes γ·w, b·d, c·d or k·c where the program did not computes it in f32 at least. Where even f32
 could overflow, or lose digits to underflow, a law fires only if the new value is needed.
@@ -36,13 +36,13 @@ def wide_type(element_type: Attribute) -> Attribute:
 
 
 def formed_wide(item: SSAValue, what: str) -> Check:
-    """The side condition that what a law forms anew has 32 bits or more; `what` names it in the reason."""
+    """The side condition that what a law newly forms has 32 bits or more; `what` names it in the reason."""
     element_type = block.element_type_of(item.type)
     return Check(WIDE, is_wide(element_type), f"{what} would be rounded to {element_type}")
 
 
 def formed_in_range(item: SSAValue, what: str) -> Check:
-    """The side condition that what a law forms anew, rounded as often as before, has the range of f32."""
+    """The side condition that what a law newly forms, rounded as often as before, has the range of f32."""
     element_type = block.element_type_of(item.type)
     holds = has_range_of(element_type, wide_type(element_type))
     return Check(RANGE, holds, f"{what} would be rounded to {element_type}, whose range is small")
