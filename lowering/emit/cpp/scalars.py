@@ -72,7 +72,7 @@ def number(value: float, double: bool) -> str:
 
 @dataclass(frozen=True)
 class Lanes:
-    """The lanes of a kernel, of 64 bits (f64, i64) or of 32 (f32, i32), and the ranges of integers in a sweep."""
+    """The lanes of a kernel, of 64 bits (f64, i64) or of 32 (f32, i32), and a sweep's ranges of integers."""
 
     wide: bool
     ranges: IntegerRanges | None = None

@@ -29,7 +29,7 @@ from .windows import PLAIN, Range, Window, choose, range_of, scale, scaled
 
 @dataclass
 class _Sums:
-    """Values that one window gives for a row: minus its pivot, and the sums of the rest and of its squares."""
+    """Values that one window gives for a row: minus its pivot, and the sums of the rest and its squares."""
 
     shift: SSAValue | None
     total: SSAValue | None
