@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import SSAValue
 
 from ...dialects import block
+from .data_flow import dependencies_first, reachable
 from .items import constant_of
 
 _SIDES = {"sle": (1, 0), "slt": (1, -1), "sge": (-1, 0), "sgt": (-1, -1)}
@@ -58,40 +59,47 @@ def masked_later(op: block.ElementwiseOp) -> dict[str, Until]:
 
 
 _Comparison = tuple[str, SSAValue, SSAValue]
+_Form = Mapping[str | None, int] | None
 
 
 def _kept(value: SSAValue) -> Iterator[_Comparison]:
     """Yield comparisons that hold wherever a scalar is not -inf: operands of a select with -inf, or of an
     addition of it.
     """
-    match value.owner:
-        case arith.SelectOp() as chosen if constant_of(chosen.rhs) == _HIDDEN:
-            yield from _comparisons(chosen.cond, True)
-        case arith.SelectOp() as chosen if constant_of(chosen.lhs) == _HIDDEN:
-            yield from _comparisons(chosen.cond, False)
-        case arith.AddfOp(lhs=lhs, rhs=rhs):
-            yield from _kept(lhs)
-            yield from _kept(rhs)
-        case _:
-            pass
+    for addend in reachable(value, _addends):
+        match addend.owner:
+            case arith.SelectOp() as chosen if constant_of(chosen.rhs) == _HIDDEN:
+                yield from _comparisons(chosen.cond, True)
+            case arith.SelectOp() as chosen if constant_of(chosen.lhs) == _HIDDEN:
+                yield from _comparisons(chosen.cond, False)
+            case _:
+                pass
+
+
+def _addends(value: SSAValue) -> Sequence[SSAValue]:
+    return value.owner.operands if isinstance(value.owner, arith.AddfOp) else ()
 
 
 def _comparisons(value: SSAValue, holds: bool) -> Iterator[_Comparison]:
     """Yield comparisons that all hold if a condition is true, or if it is false."""
-    match value.owner:
-        case arith.CmpiOp(lhs=lhs, rhs=rhs) as op:
+    for condition, true in reachable((value, holds), _conditions):
+        if isinstance(op := condition.owner, arith.CmpiOp):
             predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
-            yield predicate if holds else _OPPOSITES.get(predicate, ""), lhs, rhs
+            yield predicate if true else _OPPOSITES.get(predicate, ""), op.lhs, op.rhs
+
+
+def _conditions(condition: tuple[SSAValue, bool]) -> Sequence[tuple[SSAValue, bool]]:
+    """The conditions, and the values that they must have, if a condition has the given value."""
+    value, holds = condition
+    match value.owner:
         case arith.AndIOp(lhs=lhs, rhs=rhs) if holds:
-            yield from _comparisons(lhs, holds)
-            yield from _comparisons(rhs, holds)
+            return (lhs, holds), (rhs, holds)
         case arith.OrIOp(lhs=lhs, rhs=rhs) if not holds:
-            yield from _comparisons(lhs, holds)
-            yield from _comparisons(rhs, holds)
+            return (lhs, holds), (rhs, holds)
         case arith.XOrIOp(lhs=lhs, rhs=rhs) if _is_true(rhs):
-            yield from _comparisons(lhs, not holds)
+            return ((lhs, not holds),)
         case _:
-            pass
+            return ()
 
 
 def _is_true(value: SSAValue) -> bool:
@@ -102,30 +110,41 @@ def _is_true(value: SSAValue) -> bool:
             return False
 
 
-def _linear_form(value: SSAValue) -> Mapping[str | None, int] | None:
+def _linear_form(value: SSAValue) -> _Form:
     """Return an integer as a sum of indices of dims and a constant (None): the factor of each. None for
     anything else.
 
     Also None if a sum of 32 bits might overflow.
     """
+    forms: dict[SSAValue, _Form] = {}
+    for each in dependencies_first(value, _parts):
+        forms[each] = _form_of(each, forms)
+    return forms[value]
+
+
+def _parts(value: SSAValue) -> Sequence[SSAValue]:
+    owner = value.owner
+    return owner.operands if isinstance(owner, arith.IndexCastOp | arith.AddiOp | arith.SubiOp) else ()
+
+
+def _form_of(value: SSAValue, forms: Mapping[SSAValue, _Form]) -> _Form:
+    """The form of an integer, from those of its parts."""
     match value.owner:
         case arith.IndexCastOp(input=operand):
-            return _linear_form(operand)
+            return forms[operand]
         case block.IndexOp() as index:
             return {index.dim_name: 1}
         case arith.ConstantOp(value=IntegerAttr() as number):
             return {None: number.value.data} if abs(number.value.data) <= _LARGEST else None
         case arith.AddiOp(lhs=lhs, rhs=rhs):
-            return _combined(_linear_form(lhs), _linear_form(rhs), 1)
+            return _combined(forms[lhs], forms[rhs], 1)
         case arith.SubiOp(lhs=lhs, rhs=rhs):
-            return _combined(_linear_form(lhs), _linear_form(rhs), -1)
+            return _combined(forms[lhs], forms[rhs], -1)
         case _:
             return None
 
 
-def _combined(
-    left: Mapping[str | None, int] | None, right: Mapping[str | None, int] | None, sign: int
-) -> Mapping[str | None, int] | None:
+def _combined(left: _Form, right: _Form, sign: int) -> _Form:
     if left is None or right is None:
         return None
     form = {term: left.get(term, 0) + sign * right.get(term, 0) for term in {**left, **right}}

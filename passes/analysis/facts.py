@@ -6,7 +6,7 @@ Answers are cached. Code that changes the program must tell the cache, by `chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -133,50 +133,65 @@ def stacked_value(element: SSAValue) -> SSAValue | None:
 
     None if the list is no stacked result of a map.
     """
-    if not isinstance(element, BlockArgument):
-        return None
-    user = element.block.parent_op()
-    if not isinstance(user, block.MapOp):
-        return None
-    source = user.inputs[element.index]
-    if kind_of(source) is not block.Kind.Stack:
-        return stacked_value(source)
-    maker = source.owner
-    assert isinstance(maker, block.MapOp)
-    return maker.yield_op.arguments[maker.results.index(source)]  # pyright: ignore[reportArgumentType]
+    while isinstance(element, BlockArgument):
+        user = element.block.parent_op()
+        if not isinstance(user, block.MapOp):
+            return None
+        source = user.inputs[element.index]
+        if kind_of(source) is block.Kind.Stack:
+            maker = source.owner
+            assert isinstance(maker, block.MapOp)
+            return yielded(maker, source)
+        element = source
+    return None
 
 
 def is_positive(value: SSAValue) -> bool:
     """True if an item is known to have positive elements only: exponentials, and sums, products and powers of
     them.
     """
+    pending, seen = [value], set[SSAValue]()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        sources = _positive_if(current)
+        if sources is None:
+            return False
+        pending.extend(sources)
+    return True
+
+
+def _positive_if(value: SSAValue) -> Sequence[SSAValue] | None:
+    """The values that must all be positive for this one to be; None if it may not be positive anyway."""
     owner = value.owner
     match owner:
         case block.ElementwiseOp():
             scalar = owner.yield_op.arguments[0].owner
-            return isinstance(scalar, Operation) and scalar.name in ("math.exp", "math.exp2")
+            return () if isinstance(scalar, Operation) and scalar.name in ("math.exp", "math.exp2") else None
         case block.RowSumOp() | block.RowMaxOp() | block.RowMinOp():
-            return is_positive(owner.operand)
+            return (owner.operand,)
         case block.LoadOp() | block.StoreOp():
-            return is_positive(owner.source)
+            return (owner.source,)
         case block.MonomialOp():
-            return all(is_positive(factor) for factor in owner.factors)
+            return owner.factors
         case block.LinearOp():
-            return all(c.value > 0 and is_positive(term) for c, term in owner.pairs)
+            return owner.terms if all(c.value > 0 for c in owner.coefficients) else None
         case block.RowScaleOp() | block.ColScaleOp():
-            return is_positive(owner.block) and is_positive(owner.vector)
+            return owner.block, owner.vector
         case block.MapOp():
-            return is_positive(owner.yield_op.arguments[owner.results.index(value)])  # pyright: ignore[reportArgumentType]
+            return (yielded(owner, value),)
         case block.ReduceOp() | block.AssembleOp():
-            return is_positive(owner.list)
+            return (owner.list,)
         case block.PartitionOp():
-            return is_positive(owner.tensor)
+            return (owner.tensor,)
         case Block():
             user = owner.parent_op()
             assert isinstance(value, BlockArgument)
-            return isinstance(user, block.MapOp) and is_positive(user.inputs[value.index])
+            return (user.inputs[value.index],) if isinstance(user, block.MapOp) else None
         case _:
-            return False
+            return None
 
 
 def _captured(op: Operation) -> Iterator[SSAValue]:

@@ -9,7 +9,7 @@ single number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
@@ -18,7 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects import block
-from .facts import kind_of
+from .data_flow import dependencies_first
+from .facts import kind_of, yielded
 from .items import constant_of
 
 INFINITY = float("inf")
@@ -56,34 +57,50 @@ class Padding:
         """Return the contents of an item's padding along a dim; None if the item has no axis over the dim, or
         no padding.
         """
-        type = value.type
-        if not isinstance(type, block.ItemType) or dim not in type.dims or not is_ragged(self.dims[dim]):
+        if not self._has_padding(value, dim):
             return None
-        if self._is_first(value, dim):
-            return None
-        known = self._known.get((value, dim))
-        if known is None:
-            self._known[value, dim] = ANYTHING  # until it is known otherwise
-            known = self._known[value, dim] = self._find(value, dim)
-        return known
+        if (value, dim) not in self._known:
+            for each in dependencies_first(value, lambda value: self._sources(value, dim)):
+                self._known[each, dim] = self._find(each, dim)
+        return self._known[value, dim]
+
+    def _has_padding(self, value: SSAValue, dim: str) -> bool:
+        return dim in _dims(value) and is_ragged(self.dims[dim]) and not self._is_first(value, dim)
+
+    def _sources(self, value: SSAValue, dim: str) -> Iterator[SSAValue]:
+        """The items with padding, yet unknown, on which that of an item depends."""
+        owner = value.owner
+        sources: Sequence[SSAValue] = ()
+        if isinstance(owner, block.MapOp):
+            sources = (yielded(owner, value),)
+        elif isinstance(owner, Operation) and not isinstance(owner, block.LoadOp | block.ReduceOp):
+            sources = owner.operands
+        for source in sources:
+            if (source, dim) not in self._known and self._has_padding(source, dim):
+                yield source
 
     def _is_first(self, value: SSAValue, dim: str) -> bool:
         """True if an item is made of first blocks along a dim. They are full, because no block exceeds its
         dim.
         """
-        known = self._first.get((value, dim))
-        if known is None:
-            self._first[value, dim] = False
-            owner = value.owner
-            if isinstance(owner, Block | block.MapOp | block.ReduceOp):
-                return False
-            if isinstance(owner, block.FirstOp):
-                known = isinstance(owner.list.type, block.ListType) and dim == owner.list.type.dim.data
-            else:
-                over = [operand for operand in owner.operands if dim in _dims(operand)]
-                known = bool(over) and all(self._is_first(operand, dim) for operand in over)
-            self._first[value, dim] = known
-        return known
+        if (value, dim) not in self._first:
+
+            def over(item: SSAValue) -> list[SSAValue]:
+                owner = item.owner
+                if (item, dim) in self._first or isinstance(
+                    owner, Block | block.MapOp | block.ReduceOp | block.FirstOp
+                ):
+                    return []
+                return [operand for operand in owner.operands if dim in _dims(operand)]
+
+            for item in dependencies_first(value, over):
+                owner, sources = item.owner, over(item)
+                if isinstance(owner, block.FirstOp):
+                    made = isinstance(owner.list.type, block.ListType) and dim == owner.list.type.dim.data
+                else:
+                    made = bool(sources) and all(self._first[source, dim] for source in sources)
+                self._first.setdefault((item, dim), made)
+        return self._first[value, dim]
 
     def _find(self, value: SSAValue, dim: str) -> Fill:
         owner = value.owner
@@ -95,8 +112,7 @@ class Padding:
             case block.ReduceOp():
                 return ZERO
             case block.MapOp():
-                yielded = owner.yield_op.arguments[owner.results.index(value)]  # pyright: ignore[reportArgumentType]
-                fill = self.of(yielded, dim)
+                fill = self.of(yielded(owner, value), dim)
                 summed = kind_of(value) is block.Kind.Sum
                 return ANYTHING if fill is None or (summed and fill != ZERO) else fill
             case block.DotOp():

@@ -34,7 +34,7 @@ merges at least one map.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -42,6 +42,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects import block
+from ..analysis.data_flow import dependencies_first
+from ..analysis.facts import yielded
 from ..analysis.items import scale_of, shift_of, through_cast
 from ..rules.inline_whole_dim import iterated_dims
 from ..rules.law import AnyLaw, Check
@@ -73,10 +75,25 @@ class _Fold(ABC):
 
     def of(self, value: SSAValue) -> int:
         """The number of a value."""
-        number = self.known.get(value)
-        if number is None:
-            number = self.known[value] = self._find(value)
-        return number
+        if value not in self.known:
+            for each in dependencies_first(value, self._sources):
+                self.known[each] = self._find(each)
+        return self.known[value]
+
+    def _sources(self, value: SSAValue) -> list[SSAValue]:
+        """The values, yet without a number, from whose numbers that of a value follows."""
+        owner = value.owner
+        sources: Sequence[SSAValue] = ()
+        if isinstance(owner, Block):
+            user = owner.parent_op()
+            if isinstance(user, block.MapOp):
+                assert isinstance(value, BlockArgument)
+                sources = (user.inputs[value.index],)
+        elif isinstance(owner, block.MapOp):
+            sources = (yielded(owner, value),)
+        else:
+            sources = owner.operands
+        return [source for source in sources if source not in self.known]
 
     def _find(self, value: SSAValue) -> int:
         owner = value.owner

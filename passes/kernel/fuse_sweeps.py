@@ -4,7 +4,7 @@ values.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass
 
@@ -72,23 +72,65 @@ def _bodies(function: kernel.FuncOp) -> Iterator[Block]:
 
 def _fuse_in(body: Block) -> None:
     order = Order(body)
-    last: list[SweepOp] = []
+    groups: dict[object, _Candidates] = {}
     for op in list(body.ops):
         if not isinstance(op, SweepOp):
             continue
-        for earlier in reversed(last):
-            if not _may_merge(earlier, op):
-                continue
-            rises = _may_rise(op, earlier, order)
-            if rises or _may_sink(earlier, op, order):
+        candidates = groups.setdefault((op.dims, op.rows_in_lanes), _Candidates(order))
+        for earlier, rises in candidates.for_(op):
+            if _may_merge(earlier, op):
                 at = earlier if rises else op
                 merged = _merge(earlier, op, at=at)
+                candidates.remove(earlier)
                 order.replace(at, merged)
-                last.remove(earlier)
-                insort(last, merged, key=order.position)
+                candidates.add(merged)
                 break
         else:
-            last.append(op)
+            candidates.add(op)
+
+
+class _Candidates:
+    """The sweeps of one shape before the current operation, in order, with which it may be merged.
+
+    A search takes constant time in a chain of layers: a sweep is forgotten as a candidate that sinks once an
+    operation between it and the current one needs its results.
+    """
+
+    def __init__(self, order: Order):
+        self._order = order
+        self._all: list[SweepOp] = []
+        self._sinking: list[SweepOp] = []
+
+    def for_(self, op: SweepOp) -> Iterator[tuple[SweepOp, bool]]:
+        """Yield the sweeps after which `op` may stand (with True), last first, then those that may stand
+        directly before it (with False).
+        """
+        position = self._order.position
+        limit = _last_obstacle(op, self._order)
+        for earlier in reversed(self._all):
+            if position(earlier) < limit:
+                break
+            yield earlier, True
+        for earlier in reversed(self._sinking.copy()):
+            if position(earlier) >= limit:
+                continue
+            if _may_sink(earlier, op, self._order):
+                yield earlier, False
+            else:
+                # Later operations find the same obstacle.
+                self._sinking.remove(earlier)
+
+    def add(self, op: SweepOp) -> None:
+        """Add a sweep at its position."""
+        for sweeps in (self._all, self._sinking):
+            insort(sweeps, op, key=self._order.position)
+
+    def remove(self, op: SweepOp) -> None:
+        """Remove a sweep. It must still have its position."""
+        for sweeps in (self._all, self._sinking):
+            index = bisect_left(sweeps, self._order.position(op), key=self._order.position)
+            if index < len(sweeps) and sweeps[index] is op:
+                del sweeps[index]
 
 
 _CHEAP = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.NegfOp, arith.ConstantOp)
@@ -101,6 +143,7 @@ def _is_one(dim: block.DimAttr) -> bool:
 
 def _fuse_vectors_in(body: Block, single: Collection[str]) -> None:
     """Make cheap sweeps over vectors a part of the one sweep of a single row that reads their results."""
+    order = Order(body)
     for op in list(body.ops):
         if not isinstance(op, SweepOp) or len(op.dims) != 1 or not _is_cheap(op):
             continue
@@ -108,13 +151,15 @@ def _fuse_vectors_in(body: Block, single: Collection[str]) -> None:
         if len(found) != 1 or any(kernel.writers(tile) != [op] for tile in op.outputs):
             continue
         (reader,) = found
-        if not isinstance(reader, SweepOp) or reader.parent is not body or not op.is_before_in_block(reader):
+        if not isinstance(reader, SweepOp) or reader.parent is not body:
+            continue
+        if order.position(op) > order.position(reader):
             continue
         if op.careful is not None or reader.careful is not None:
             continue
         wider = len(reader.dims) == 2 and reader.dims[0] in single and reader.dims[1:] == op.dims
-        if wider and not reader.rows_in_lanes and _may_sink(op, reader, Order(body)):
-            _merge(op, reader, at=reader, inside=True)
+        if wider and not reader.rows_in_lanes and _may_sink(op, reader, order):
+            order.replace(reader, _merge(op, reader, at=reader, inside=True))
 
 
 def _is_cheap(op: SweepOp) -> bool:
@@ -127,9 +172,7 @@ def _is_cheap(op: SweepOp) -> bool:
 
 
 def _may_merge(first: SweepOp, second: SweepOp) -> bool:
-    """True if two sweeps have one shape, and the second needs no complete result of the first."""
-    if first.dims != second.dims or first.rows_in_lanes != second.rows_in_lanes:
-        return False
+    """True if the second of two sweeps of one shape needs no complete result of the first."""
     if first.careful is not None or second.careful is not None:
         return False
     reduced = {
@@ -148,13 +191,13 @@ class Order:
     """The positions of the operations of a body, of which some are replaced."""
 
     def __init__(self, body: Block):
-        self._body = body
+        self.body = body
         self._positions: dict[Operation, int] = {op: index for index, op in enumerate(body.ops)}
 
     def position(self, op: Operation) -> int:
         """The position of an operation, or of the one in the body that contains it; -1 outside of it."""
         scope: Operation | None = op
-        while scope is not None and scope.parent is not self._body:
+        while scope is not None and scope.parent is not self.body:
             scope = scope.parent_op()
         return self._positions[scope] if scope is not None else -1
 
@@ -173,15 +216,21 @@ class Order:
                     yield use.operation
 
 
-def _may_rise(second: SweepOp, first: SweepOp, order: Order) -> bool:
-    """True if the second sweep can be moved directly after the first."""
-    reads, writes = set(second.inputs), set(second.outputs)
-    for op in order.users_between(first, second, reads | writes):
-        if any(value in reads | writes for value in (*op.results, *tiles_written(op))):
-            return False
-        if any(tile in writes for tile in tiles_read(op)):
-            return False
-    return True
+def _last_obstacle(sweep: SweepOp, order: Order) -> int:
+    """The position of the last operation before a sweep that it cannot be moved over; -1 if there is none."""
+    reads, writes = set(sweep.inputs), set(sweep.outputs)
+    last, end = -1, order.position(sweep)
+    for tile in reads | writes:
+        if isinstance(tile.owner, Operation):
+            last = max(last, order.position(tile.owner))
+        for use in tile.uses:
+            op, position = use.operation, order.position(use.operation)
+            if last < position < end and (
+                any(written in reads | writes for written in tiles_written(op))
+                or any(read in writes for read in tiles_read(op))
+            ):
+                last = position
+    return last
 
 
 def _may_sink(first: SweepOp, second: SweepOp, order: Order) -> bool:
@@ -245,11 +294,11 @@ def _merge(first: SweepOp, second: SweepOp, at: Operation, *, inside: bool = Fal
 
 
 def _drop_dead_outputs(function: kernel.FuncOp) -> None:
-    """Drop outputs of sweeps that nothing reads, repeatedly."""
+    """Drop outputs of sweeps that nothing reads, repeatedly. Readers come after what they read."""
     changed = True
     while changed:
         changed = False
-        for op in list(function.walk()):
+        for op in reversed(list(function.walk())):
             if not isinstance(op, SweepOp):
                 continue
             alive = [index for index, tile in enumerate(op.outputs) if kernel.readers(tile)]
@@ -293,18 +342,48 @@ def _write_in_place(body: Block, in_arrays: bool) -> None:
 
     With `in_arrays`, tiles that may be blocks of arrays (see `kernel-in-place`) are left alone.
     """
+    order = Order(body)
+    spans: dict[SSAValue, _Span | None] = {}
+
+    def span(tile: SSAValue) -> _Span | None:
+        if tile not in spans:
+            spans[tile] = _span(tile, order)
+        return spans[tile]
+
     for op in list(body.ops):
         if not isinstance(op, SweepOp) or op.careful is not None:
             continue
+        here = order.position(op)
         for kind, output in zip(op.output_kinds, op.outputs, strict=True):
             if kind is not Output.Each or output in op.inputs or (in_arrays and _only_leaves(output)):
+                continue
+            own = span(output)
+            if own is None or own.first < here:
                 continue
             for tile in op.inputs:
                 if in_arrays and _only_arrives(tile):
                     continue
-                if tile.type == output.type and _ends_at(tile, op) and _begins_at(output, op):
+                other = span(tile) if tile.type == output.type else None
+                if other is not None and other.last <= here:
                     output.replace_all_uses_with(tile)
+                    spans[tile] = _Span(other.first, own.last)
                     break
+
+
+@dataclass(frozen=True)
+class _Span:
+    """The positions of the first and the last use of a tile that is used in one body only."""
+
+    first: int
+    last: int
+
+
+def _span(tile: SSAValue, order: Order) -> _Span | None:
+    """The span of a tile of the kernel's own; None if it is used in other bodies too."""
+    if not isinstance(tile.owner, TileOp) or any(use.operation.parent is not order.body for use in tile.uses):
+        return None
+    positions = [order.position(use.operation) for use in tile.uses]
+    return _Span(min(positions), max(positions))
 
 
 def _only_leaves(tile: SSAValue) -> bool:
@@ -326,21 +405,3 @@ def _only_arrives(tile: SSAValue) -> bool:
 def _rows_of_lanes(tile: SSAValue, axes: int) -> bool:
     type = tile.type
     return isinstance(type, kernel.TileType) and len(type.dims) >= axes and not type.rows_in_lanes
-
-
-def _ends_at(tile: SSAValue, op: Operation) -> bool:
-    """True if a tile is read here for the last time, was written before, and is used in this body only."""
-    return isinstance(tile.owner, TileOp) and all(
-        use.operation is op or _precedes(use.operation, op) for use in tile.uses
-    )
-
-
-def _begins_at(tile: SSAValue, op: Operation) -> bool:
-    """True if a tile is written here for the first time, and all its uses are in this body."""
-    return isinstance(tile.owner, TileOp) and all(
-        use.operation is op or _precedes(op, use.operation) for use in tile.uses
-    )
-
-
-def _precedes(one: Operation, other: Operation) -> bool:
-    return one.parent is other.parent and one.is_before_in_block(other)

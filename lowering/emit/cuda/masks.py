@@ -66,23 +66,21 @@ def _plus(number: int) -> str:
 
 def _index(value: SSAValue) -> _Index | None:
     """The index along a dim, and the constant added to it, if an integer has this form."""
-    op = value.owner
-    match op:
-        case arith.IndexCastOp():
-            return _index(op.input)
-        case kernel.QuantityOp() if op.kind.data is Quantity.Index:
-            return _Index(op.dim_name, 0)
-        case arith.AddiOp():
-            for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-                index, added = _index(one), _constant(other)
-                if index is not None and added is not None:
-                    return _Index(index.dim, index.offset + added)
-            return None
-        case arith.SubiOp():
-            index, taken = _index(op.lhs), _constant(op.rhs)
-            return None if index is None or taken is None else _Index(index.dim, index.offset - taken)
-        case _:
-            return None
+    offset = 0
+    while True:
+        match value.owner:
+            case arith.IndexCastOp(input=operand):
+                value = operand
+            case kernel.QuantityOp() as op if op.kind.data is Quantity.Index:
+                return _Index(op.dim_name, offset)
+            case arith.AddiOp(lhs=lhs, rhs=rhs) if (added := _constant(rhs)) is not None:
+                value, offset = lhs, offset + added
+            case arith.AddiOp(lhs=lhs, rhs=rhs) if (added := _constant(lhs)) is not None:
+                value, offset = rhs, offset + added
+            case arith.SubiOp(lhs=lhs, rhs=rhs) if (taken := _constant(rhs)) is not None:
+                value, offset = lhs, offset - taken
+            case _:
+                return None
 
 
 def _constant(value: SSAValue) -> int | None:

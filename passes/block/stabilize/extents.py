@@ -19,19 +19,23 @@ def power_of_extent(value: SSAValue) -> tuple[str, int] | None:
     The extent is asked of an array along an axis that is cut into blocks of that dim alone, so the two are
     equal in every run. In a type of fewer bits than f32 the number is rounded, and does not count.
     """
-    source = through_cast(value)
-    if not (_is_exact(value.type) and _is_exact(source.type)):
-        return None
-    made = source.owner
-    if isinstance(made, block.MonomialOp):
+    exponent = 1
+    while True:
+        source = through_cast(value)
+        if not (_is_exact(value.type) and _is_exact(source.type)):
+            return None
+        made = source.owner
+        if not isinstance(made, block.MonomialOp):
+            break
         pairs = list(made.pairs)
-        known = power_of_extent(pairs[0][0]) if len(pairs) == 1 else None
-        return None if known is None else (known[0], known[1] * pairs[0][1])
+        if len(pairs) != 1:
+            return None
+        value, exponent = pairs[0][0], exponent * pairs[0][1]
     if not isinstance(made, block.LoadOp) or not isinstance(made.source.owner, block.PartitionOp):
         return None
     asked = made.source.owner.tensor.owner
     dim = _dim_of_extent(asked) if isinstance(asked, array.ExtentOp) else None
-    return None if dim is None else (dim, 1)
+    return None if dim is None else (dim, exponent)
 
 
 def factors(value: SSAValue) -> tuple[tuple[SSAValue, int], ...]:

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects import block
 from ....dialects.attributes import OWN_EXPONENT
 from ....dialects.block import CoefficientAttr, Kind
+from ...analysis.data_flow import reachable
 from ...analysis.items import body_ops, mask_of, through_cast, unary
 
 
@@ -86,20 +87,22 @@ def loaded_from(item: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
     For an array that only converts another one to another float type, return the other one. None for an item
     that is not loaded.
     """
-    if not isinstance(item.owner, block.LoadOp):
+    # Each array, and then the one that it converts, if it converts one.
+    chain: list[tuple[SSAValue, Attribute | None]] = []
+    current: SSAValue | None = item
+    while current is not None and isinstance(current.owner, block.LoadOp):
+        place = current.owner.source
+        while isinstance(place, BlockArgument) and isinstance(user := place.block.parent_op(), block.MapOp):
+            place = user.inputs[place.index]
+        chain.append(_array_of(place) or (place, None))
+        maker = chain[-1][0].owner
+        current = _converted(maker.list) if isinstance(maker, block.AssembleOp) else None
+    if not chain:
         return None
-    place = item.owner.source
-    while isinstance(place, BlockArgument) and isinstance(user := place.block.parent_op(), block.MapOp):
-        place = user.inputs[place.index]
-    array = _array_of(place)
-    if array is None:
-        return place, None
-    tensor, axes = array
-    if isinstance(tensor.owner, block.AssembleOp):
-        source = _copied_from(tensor.owner.list)
-        if source is not None and source[1] == axes:
-            return source
-    return array
+    source = chain.pop()
+    for array in reversed(chain):
+        source = source if source[1] == array[1] else array
+    return source
 
 
 def _array_of(place: SSAValue) -> tuple[SSAValue, Attribute] | None:
@@ -110,29 +113,27 @@ def _array_of(place: SSAValue) -> tuple[SSAValue, Attribute] | None:
     return next(((op.result, op.axes) for op in assembled), None)
 
 
-def _copied_from(place: SSAValue) -> tuple[SSAValue, Attribute | None] | None:
-    """Return the place from which the elements of a list were loaded, if only their type has changed
-    since.
-    """
+def _converted(place: SSAValue) -> SSAValue | None:
+    """Return the item, before a conversion, that is stored in each element of a list."""
     while isinstance(place.owner, block.MapOp):
         map_ = place.owner
         index = list(map_.results).index(place)  # pyright: ignore[reportArgumentType]
         if map_.result_kinds[index] is not Kind.Stack:
             return None
         place = map_.yield_op.arguments[index]
-    if not isinstance(place.owner, block.StoreOp):
-        return None
-    return loaded_from(through_cast(place.owner.source))
+    return through_cast(place.owner.source) if isinstance(place.owner, block.StoreOp) else None
 
 
 def is_bounded(value: SSAValue) -> bool:
     """True if an item is known to be at most 0: it is shifted by its own maximum, and perhaps masked."""
-    owner = through_cast(value).owner
-    if isinstance(owner, block.ElementwiseOp):
-        mask = mask_of(owner)
-        if mask is not None and mask.number <= 0 and is_bounded(owner.inputs[mask.operand]):
+    while isinstance(owner := through_cast(value).owner, Operation):
+        if own_maximum(owner) is not None:
             return True
-    return isinstance(owner, Operation) and own_maximum(owner) is not None
+        mask = mask_of(owner) if isinstance(owner, block.ElementwiseOp) else None
+        if mask is None or mask.number > 0:
+            return False
+        value = owner.operands[mask.operand]
+    return False
 
 
 def _carries(user: Operation, value: SSAValue) -> bool:
@@ -195,26 +196,36 @@ def is_summed(value: SSAValue) -> bool:
     """True if the elements of a vector are summed, so that it is data and no statistic of rows."""
     return any(
         isinstance(use.operation, block.RowSumOp)
-        or (isinstance(use.operation, block.LinearOp | block.MulOp) and is_summed(use.operation.results[0]))
-        for use in value.uses
+        for vector in reachable(value, _derived_vectors)
+        for use in vector.uses
     )
+
+
+def _derived_vectors(value: SSAValue) -> list[SSAValue]:
+    return [
+        use.operation.results[0]
+        for use in value.uses
+        if isinstance(use.operation, block.LinearOp | block.MulOp)
+    ]
 
 
 def escapes(value: SSAValue) -> bool:
     """True if an item in global memory, or a list of such, is used by anything but maps."""
-    for use in value.uses:
-        user = use.operation
-        match user:
-            case block.LoadOp() | block.ReduceOp():
-                continue
-            case block.MapOp():
-                argument = user.body.block.args[use.index]
-                if escapes(argument):
+    pending, seen = [value], set[SSAValue]()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        for use in current.uses:
+            user = use.operation
+            match user:
+                case block.LoadOp() | block.ReduceOp():
+                    continue
+                case block.MapOp():
+                    pending.append(user.body.block.args[use.index])
+                case block.YieldOp() if isinstance(maker := user.parent_op(), block.MapOp):
+                    pending.append(maker.results[use.index])
+                case _:
                     return True
-            case block.YieldOp():
-                maker = user.parent_op()
-                if not isinstance(maker, block.MapOp) or escapes(maker.results[use.index]):
-                    return True
-            case _:
-                return True
     return False

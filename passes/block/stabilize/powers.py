@@ -68,21 +68,26 @@ def _fits(degree: Degree, value: SSAValue) -> bool:
 def _stays(stored: SSAValue, scale: SSAValue) -> bool:
     """True if only loads read an item in global memory, or a list of such, where a scale is known."""
     home = home_of(scale)
-    for use in stored.uses:
-        user = use.operation
-        match user:
-            case block.LoadOp():
-                continue
-            case block.MapOp() if _stays(user.body.block.args[use.index], scale):
-                continue
-            case block.YieldOp():
-                map_ = user.parent_op()
-                if not isinstance(map_, block.MapOp) or not home.is_ancestor(map_):
+    pending, seen = [stored], set[SSAValue]()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        for use in current.uses:
+            user = use.operation
+            match user:
+                case block.LoadOp():
+                    continue
+                case block.MapOp():
+                    pending.append(user.body.block.args[use.index])
+                case block.YieldOp():
+                    map_ = user.parent_op()
+                    if not isinstance(map_, block.MapOp) or not home.is_ancestor(map_):
+                        return False
+                    pending.append(map_.results_[use.index])
+                case _:
                     return False
-                if not _stays(map_.results_[use.index], scale):
-                    return False
-            case _:
-                return False
     return True
 
 

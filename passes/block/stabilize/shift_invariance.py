@@ -271,17 +271,23 @@ class ShiftTest:
         return outside, inside
 
     def _changes(self, key: Hashable, op: block.MapOp) -> bool:
-        if isinstance(key, frozenset):
-            return any(self._changes(part, op) for part in cast("frozenset[Hashable]", key))
-        if not isinstance(key, tuple):
-            return False
-        parts = cast("tuple[Hashable, ...]", key)
-        if len(parts) == 2 and parts[0] in _NAMED:
-            maker = self._makers[cast(int, parts[1])]
-            return _is_inside(maker, op)
-        if len(parts) == 2 and parts[0] == "width":
-            return parts[1] == op.dim_name
-        return any(self._changes(part, op) for part in parts)
+        """True if a key names something inside a map. Keys of long chains are nested deeply."""
+        pending = [key]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, frozenset):
+                pending.extend(cast("frozenset[Hashable]", part))
+            elif isinstance(part, tuple):
+                parts = cast("tuple[Hashable, ...]", part)
+                if len(parts) == 2 and parts[0] in _NAMED:
+                    if _is_inside(self._makers[cast(int, parts[1])], op):
+                        return True
+                elif len(parts) == 2 and parts[0] == "width":
+                    if parts[1] == op.dim_name:
+                        return True
+                else:
+                    pending.extend(parts)
+        return False
 
     def _sum_of(self, inside: Monomial, op: block.MapOp) -> Polynomial:
         """Return the sum over all iterations of a part that changes."""
@@ -314,12 +320,17 @@ def _column(atom: Atom) -> Atom:
 
 def _is_scalar(atom: Atom) -> bool:
     """True if an atom is one number, the same for all rows and columns."""
-    if not isinstance(atom, tuple):
-        return False
-    tag = cast("tuple[Hashable, ...]", atom)[0]
-    if tag == "sum":
-        return all(_is_scalar(inner) for inner, _ in cast(Monomial, atom[2]))
-    return tag in ("width", "extent", "blocks", "total")
+    pending = [atom]
+    while pending:
+        part = pending.pop()
+        if not isinstance(part, tuple):
+            return False
+        parts = cast("tuple[Hashable, ...]", part)
+        if parts[0] == "sum":
+            pending.extend(inner for inner, _ in cast(Monomial, parts[2]))
+        elif parts[0] not in ("width", "extent", "blocks", "total"):
+            return False
+    return True
 
 
 def _columns(value: Polynomial) -> Polynomial:

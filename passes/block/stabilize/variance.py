@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ....dialects import block
 from ....dialects.block import CoefficientAttr, DimQuantity, Kind
 from ....dialects.scalar_builder import ScalarBuilder
+from ...analysis.data_flow import dependencies_first
 from ...analysis.items import quantity, through_cast
 from .extents import factors, power_of_extent
 from .needs import loaded_from
@@ -128,20 +129,29 @@ def _with_asked_extent(form: block.LinearOp) -> Iterator[Variance]:
 
 def _product(value: SSAValue, known: dict[SSAValue, Product]) -> Product:
     """Return the factors of a vector or number; also record the factors of each factor."""
-    source = through_cast(value)
-    product: dict[object, int] = {}
-    if (power := power_of_extent(source)) is not None:
-        product[Extent(power[0])] = power[1]
-    elif (statistic := _statistic(source)) is not None:
-        product[statistic] = 1
-    elif pairs := factors(source):
-        for factor, exponent in pairs:
-            for atom, count in _product(factor, known).items():
-                product[atom] = product.get(atom, 0) + exponent * count
-    else:
-        product[source] = 1
-    known[value] = {atom: count for atom, count in product.items() if count}
+    for each in dependencies_first(value, _compound):
+        product: dict[object, int] = {}
+        source = through_cast(each)
+        if (power := power_of_extent(source)) is not None:
+            product[Extent(power[0])] = power[1]
+        elif (statistic := _statistic(source)) is not None:
+            product[statistic] = 1
+        elif pairs := factors(source):
+            for factor, exponent in pairs:
+                for atom, count in known[factor].items():
+                    product[atom] = product.get(atom, 0) + exponent * count
+        else:
+            product[source] = 1
+        known[each] = {atom: count for atom, count in product.items() if count}
     return known[value]
+
+
+def _compound(value: SSAValue) -> list[SSAValue]:
+    """The factors of a vector or number that is no extent and no statistic itself."""
+    source = through_cast(value)
+    if power_of_extent(source) is not None or _statistic(source) is not None:
+        return []
+    return [factor for factor, _ in factors(source)]
 
 
 def _number_times(number: Fraction, extent: CoefficientAttr, power: int) -> Polynomial:
@@ -198,10 +208,13 @@ def _columns(type: Attribute) -> str | None:
 
 def _key(item: SSAValue) -> object:
     """A key that is equal for equal items: items of one list with equal shifts."""
+    shifts: list[tuple[str, SSAValue]] = []
     item = through_cast(item)
-    if isinstance(item.owner, block.RowShiftOp | block.ColShiftOp):
-        return item.owner.name, _key(item.owner.block), item.owner.vector
-    return loaded_from(item) or item
+    while isinstance(item.owner, block.RowShiftOp | block.ColShiftOp):
+        shifts.append((item.owner.name, item.owner.vector))
+        item = through_cast(item.owner.block)
+    source = loaded_from(item) or item
+    return (source, *shifts) if shifts else source
 
 
 def _guard(variance: Variance) -> None:
