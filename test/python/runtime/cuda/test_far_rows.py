@@ -14,20 +14,20 @@ pytestmark = pytest.mark.long
 
 # Elements, sums of rows, and a contraction, which is done by mma on GPUs in bf16.
 PROGRAM = """
-func.func @twice(%x: tensor<20x32xTYPE>) -> tensor<20x32xTYPE> {
-  %twice = array.elementwise (%a = %x) : tensor<20x32xTYPE> -> tensor<20x32xTYPE> {
+func.func @twice(%x: tensor<40x32xTYPE>) -> tensor<40x32xTYPE> {
+  %twice = array.elementwise (%a = %x) : tensor<40x32xTYPE> -> tensor<40x32xTYPE> {
     %b = arith.addf %a, %a : TYPE
     array.yield %b : TYPE
   }
-  func.return %twice : tensor<20x32xTYPE>
+  func.return %twice : tensor<40x32xTYPE>
 }
-func.func @sums(%x: tensor<20x32xTYPE>) -> tensor<20xTYPE> {
-  %sums = array.reduce sum %x axes [1] : tensor<20x32xTYPE> -> tensor<20xTYPE>
-  func.return %sums : tensor<20xTYPE>
+func.func @sums(%x: tensor<40x32xTYPE>) -> tensor<40xTYPE> {
+  %sums = array.reduce sum %x axes [1] : tensor<40x32xTYPE> -> tensor<40xTYPE>
+  func.return %sums : tensor<40xTYPE>
 }
-func.func @product(%x: tensor<20x32xTYPE>, %w: tensor<32x24xTYPE>) -> tensor<20x24xTYPE> {
-  %product = array.matmul %x, %w : tensor<20x32xTYPE>, tensor<32x24xTYPE> -> tensor<20x24xTYPE>
-  func.return %product : tensor<20x24xTYPE>
+func.func @product(%x: tensor<40x32xTYPE>, %w: tensor<32x24xTYPE>) -> tensor<40x24xTYPE> {
+  %product = array.matmul %x, %w : tensor<40x32xTYPE>, tensor<32x24xTYPE> -> tensor<40x24xTYPE>
+  func.return %product : tensor<40x24xTYPE>
 }
 """
 TYPES = {"cpu": "f32", "emulator": "bf16"}
@@ -61,7 +61,7 @@ def far_rows(values: np.ndarray[Any, Any], distance: int) -> np.ndarray[Any, Any
 def call(entry: str, dtype: np.dtype[Any]) -> tuple[list[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
     """Return arguments of a function, and its result, which is exact in bf16."""
     random = np.random.default_rng(0)
-    x, w = random.integers(-1, 2, (20, 32)), random.integers(-1, 2, (32, 24))
+    x, w = random.integers(-1, 2, (40, 32)), random.integers(-1, 2, (32, 24))
     wanted = {"twice": 2 * x, "sums": x.sum(axis=1), "product": x @ w}[entry]
     arguments = [x, w] if entry == "product" else [x]
     return [each.astype(dtype) for each in arguments], wanted.astype(dtype)
@@ -84,7 +84,7 @@ def test_a_result_beside_an_argument_in_one_matrix(target: str):
     """Elements between those of a result belong to others: they keep their values, and may be arguments."""
     type = TYPES[target]
     (x, w), wanted = call("product", DTYPES[type])
-    both = np.full((20, 96), 7, x.dtype)
+    both = np.full((40, 96), 7, x.dtype)
     both[:, :32] = x
     product = bb.compile(PROGRAM.replace("TYPE", type), target=target, entry="product")
     product(both[:, :32], w, out=both[:, 64:88])
