@@ -37,7 +37,7 @@ class Buffer:
     undefined: bool
     arrays: list[Array] = field(default_factory=list[Array])
     undefined_arrays: list[Array] = field(default_factory=list[Array])
-    """Those of `arrays` whose elements no one has written yet."""
+    """Those of `arrays` whose elements have no value before the launch."""
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,8 @@ def _on_device(memory: mmap.mmap, buffer: Buffer, place: _Pages, array: Array) -
 
 
 def _copied(array: Array) -> Array:
-    """What is copied of an array, as raw bits: all from its first element to its last one, so that a kernel
-    that wrongly writes between them shows; only its elements if they lie far apart.
+    """Return what is copied of an array, as raw bits: all from its first element to its last one, so that a
+    kernel that wrongly writes between them shows; only its elements if they lie far apart.
     """
     bits = array.view(np.dtype(f"V{array.itemsize}"))
     span = reach(array)
