@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -13,7 +12,7 @@ from ..arrays.dtypes import Array
 from ..arrays.views import ArrayView
 from ..calls.compile_options import CompileOptions
 from ..calls.launch_plan import Launch
-from .emulator import EmulatedModule, EmulationError
+from .emulator import EmulatedModule, EmulationError, StridedArray
 from .library import CudaLibrary, FunctionLaunch
 from .ptx import PtxModule
 
@@ -34,16 +33,18 @@ class EmulatedLibrary(CudaLibrary):
         """Run a function on arrays. Raises EmulationError if it has findings."""
         function, arrays, numbers = wanted.function, wanted.arrays, wanted.numbers
         given: list[Array] = []
+        arguments: list[object] = []
         copies: list[tuple[ArrayView, Array]] = []
         for view in arrays:
-            array, copied = _span(view)
+            array, copied = _without_negative_strides(view)
             given.append(array)
+            arguments.append(StridedArray(array))
             if copied:
                 copies.append((view, array))
         if copies:
             # Elements before the first one, which no pointer of the emulator's reaches: copied in order.
             numbers = _renumbered(arrays, given, numbers, copies, function.layouts)
-        arguments: list[object] = [*given, *numbers]
+        arguments += numbers
         undefined = [index for index in range(wanted.inputs, len(arrays)) if arrays[index].owner is not None]
         blocks = wanted.tasks
         if function.scratch:
@@ -95,13 +96,11 @@ def _names_of_arrays(launch: Launch) -> tuple[str, ...]:
     return tuple(argument.name_hint or f"array{number}" for number, argument in enumerate(arguments))
 
 
-def _span(view: ArrayView) -> tuple[Array, bool]:
-    """Return the memory of an array from its first element on, and True if it had to be copied."""
-    low, high = view.byte_range
-    if low == view.pointer:
-        count = (high - low) // view.dtype.itemsize
-        return replace(view, shape=(count,), strides=(1,)).numpy(), False
-    return np.ascontiguousarray(view.numpy()), True
+def _without_negative_strides(view: ArrayView) -> tuple[Array, bool]:
+    """Return an array that begins with its first element in memory, and True if it had to be copied."""
+    array = view.numpy()
+    low, _ = view.byte_range
+    return (array, False) if low == view.pointer else (np.ascontiguousarray(array), True)
 
 
 def _renumbered(

@@ -23,6 +23,8 @@ from .compile import KernelResources, compile_cuda, kernel_resources
 from .emulator.native_files import device_directory
 
 LARGEST_EXTENT = 2**31 - 1
+LARGEST_SCRATCH = 2**31 - 1
+"""Bytes of a block's own memory, so that 32 bits count the elements of each tile there."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,11 @@ class CudaLibrary(LoweredProgram):
             ]
             numbers += [np.int32(extents[name]) for name in function.dynamic_extents]
             scratch = function.scratch_bytes(extents)
+            if scratch > LARGEST_SCRATCH:
+                raise InputError(
+                    f"'{launch.name}' needs {scratch} bytes of memory of its own for each block of threads, "
+                    f"a GPU kernel counts to {LARGEST_SCRATCH}"
+                )
             entry = self.run(
                 FunctionLaunch(launch, source, function, tasks, tuple(arrays), tuple(numbers), scratch)
             )

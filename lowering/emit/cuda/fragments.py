@@ -13,7 +13,7 @@ from ....dialects.array.core import bit_width
 from ....dialects.diagnostics import OpError
 from ....dialects.kernel.tile_layouts import is_right_operand, padded
 from ..source_text import comment_text
-from .geometry import Window
+from .geometry import Window, row_stride
 from .held import Held
 from .placed import is_fetched_ahead, offset_of
 from .scalars import number, storage_type
@@ -177,9 +177,10 @@ def load(op: kernel.LoadOp, scope: Scope) -> list[str]:
         body = f"{target.name}[c] = {inside} ? (float)bb::scalar::value({element}) : 0.0f;"
         return [_sweep(target, body)]
     vector = min(2, window.vector) if bit_width(kernel.element_type_of(op.source)) > 8 else 1
+    ld = row_stride(window.strides[0])
     return [
         f"{target.name} = bb::load_tile<{rows}, {target.columns}, {vector}>({window.pointer}, "
-        f"{row0}, {target.col0}, {window.strides[0]}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
+        f"{row0}, {target.col0}, {ld}, {window.widths[0]}, {window.widths[1]}, 0.0f);"
     ]
 
 
@@ -194,7 +195,7 @@ def store(op: kernel.StoreOp, scope: Scope) -> list[str]:
         body = f"if ({alone}{inside}) {element} = bb::scalar::as<{element_type}>({source.name}[c]);"
         return [comment, _sweep(source, body)]
     corner = f"{source.rows.first}, {source.col0}"
-    rest = f"{window.strides[0]}, {window.widths[0]}, {window.widths[1]}"
+    rest = f"{row_stride(window.strides[0])}, {window.widths[0]}, {window.widths[1]}"
     offset = offset_of(op)
     if offset is None:
         vector = min(2, window.vector)

@@ -278,6 +278,11 @@ def _times(offset: str, stride: str) -> str:
     return offset if stride == "1" else f"(long long){offset} * {stride}"
 
 
+def row_stride(stride: str) -> str:
+    """A stride as an argument of a tile function: a product is formed in 64 bits."""
+    return f"(long long){stride}" if " * " in stride and not stride.startswith("(long long)") else stride
+
+
 def product_text(lengths: Iterable[Iterable[str]]) -> str:
     """A product of extents; numbers are multiplied."""
     constant, factors = 1, list[str]()

@@ -20,7 +20,7 @@ from xdsl.ir import SSAValue
 from ....dialects import kernel
 from ..names import Names
 from .accesses import vector_of
-from .geometry import Array, Dim, item_offset, non_item_offsets
+from .geometry import Array, Dim, item_offset, non_item_offsets, row_stride
 from .loops import Bounds
 from .memory import Memory
 from .placed import is_fetched_ahead, loops_that_fetch_ahead, stages_of
@@ -303,7 +303,8 @@ def write_copy(copy: Copy) -> list[str]:
         checked = f", {copy.checked}" if copy.checked else ""
         kind = f"bb::reader<{tile.type_name}, THREADS, {copy.vector}{checked}>"
         thread = f", {copy.thread}" if copy.thread else ""
-        return [f"{kind}({copy.matrix}, {by_row}, {row}, {col}, {rows}, {cols}{thread}).load({copy.to});"]
+        ld = row_stride(by_row)
+        return [f"{kind}({copy.matrix}, {ld}, {row}, {col}, {rows}, {cols}{thread}).load({copy.to});"]
     element = storage_type(tile.type.element_type)
     source = f"from[(long long)({row} + row) * {by_row} + (long long)({col} + col) * {by_col}]"
     return [

@@ -7,6 +7,7 @@ Launches run in a process of their own, so that a kernel may do anything without
 fast a kernel would be on a GPU.
 """
 
+from .arguments import StridedArray
 from .errors import EmulationError, EmulatorBuildError
 from .findings import Finding, FindingKind, OtherAccess, SourceLocation
 from .kernel import EmulatedKernel
@@ -29,5 +30,6 @@ __all__ = [
     "OtherAccess",
     "SharedTraffic",
     "SourceLocation",
+    "StridedArray",
     "TensorMap",
 ]

@@ -17,6 +17,15 @@ Array: TypeAlias = npt.NDArray[Any]
 PAGE = 4096
 
 
+@dataclass(frozen=True)
+class StridedArray:
+    """An argument for a pointer to the first element of a strided array. Strides are multiples of the
+    element's size, and not negative.
+    """
+
+    array: Array
+
+
 @dataclass
 class Buffer:
     """One allocation of the device. Arrays that share memory share a buffer."""
@@ -27,6 +36,8 @@ class Buffer:
     read_only: bool
     undefined: bool
     arrays: list[Array] = field(default_factory=list[Array])
+    undefined_arrays: list[Array] = field(default_factory=list[Array])
+    """Those of `arrays` whose elements have no value before the launch."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,8 @@ def pack_arguments(
     """Match arguments with a kernel's parameters. `names` are for messages, by argument.
 
     Raises TypeError for an argument of the wrong type or size, ValueError for an array that is not
-    contiguous, for a wrong number of arguments, and for an index in `undefined` that is no array.
+    contiguous, for other strides of a StridedArray, for a wrong number of arguments, and for an index in
+    `undefined` that is no array.
     """
     parameters = signature.parameters
     if len(args) != len(parameters):
@@ -71,6 +83,14 @@ def pack_arguments(
             if not array.flags.c_contiguous:
                 raise ValueError(f"argument {index} of kernel '{signature.name}' is not C-contiguous")
             arrays[index] = array
+            values.append(b"")
+        elif isinstance(value, StridedArray) and parameter.is_pointer:
+            if any(stride < 0 or stride % value.array.itemsize for stride in value.array.strides):
+                raise ValueError(
+                    f"argument {index} of kernel '{signature.name}' has strides {value.array.strides} bytes, "
+                    f"expected multiples of {value.array.itemsize} that are not negative"
+                )
+            arrays[index] = value.array
             values.append(b"")
         elif isinstance(value, TensorMap):
             values.append(_map_bytes(signature.name, index, value, parameter))
@@ -133,7 +153,7 @@ def _buffers(
     groups: list[tuple[int, int, list[int]]] = []
     for index in sorted(arrays, key=lambda i: _address(arrays[i])):
         begin = _address(arrays[index])
-        end = begin + arrays[index].nbytes
+        end = begin + reach(arrays[index])
         if groups and begin < groups[-1][1]:
             first, last, members = groups[-1]
             groups[-1] = (first, max(last, end), [*members, index])
@@ -153,11 +173,20 @@ def _buffers(
                 read_only=all(parameters[i].to_const or not arrays[i].flags.writeable for i in members),
                 undefined=any(i in undefined for i in members),
                 arrays=[arrays[i] for i in sorted(members)],
+                undefined_arrays=[arrays[i] for i in sorted(members) if i in undefined],
             )
         )
         for i in members:
             pointers[i] = Pointer(number, _address(arrays[i]) - begin)
     return buffers, pointers
+
+
+def reach(array: Array) -> int:
+    """Return the bytes from the first element of an array to the end of its last one."""
+    if array.size == 0:
+        return 0
+    steps = zip(array.shape, array.strides, strict=True)
+    return array.itemsize + sum((extent - 1) * stride for extent, stride in steps)
 
 
 def _address(array: Array) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compilation.errors import HostCompilerError
-from .arguments import PAGE, Arguments, Buffer, Pointer
+from .arguments import PAGE, Arguments, Array, Buffer, Pointer, reach
 from .program import KernelSignature, Program
 from .report import LaunchReport
 from .report_reader import Naming, read_report
@@ -22,6 +22,8 @@ from .settings import SCHEDULES, LaunchSettings
 
 REPORT_BYTES = 1 << 20
 _LONGEST_OUTPUT = 1 << 20
+LARGEST_SPAN = 1 << 28
+"""Bytes from the first element of an array to its last one that are copied with all that lies between."""
 
 
 @dataclass(frozen=True)
@@ -106,27 +108,41 @@ def _window(memory: mmap.mmap, offset: int, size: int) -> npt.NDArray[np.uint8]:
     return np.frombuffer(memory, np.uint8, size, offset)
 
 
-def _bytes_of(array: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    return array.reshape(-1).view(np.uint8)
+def _on_device(memory: mmap.mmap, buffer: Buffer, place: _Pages, array: Array) -> Array:
+    """The copy of an array in the file."""
+    offset = place.offset + place.lead + int(array.ctypes.data) - buffer.address
+    return np.ndarray(array.shape, array.dtype, buffer=memory, offset=offset, strides=array.strides)
+
+
+def _copied(array: Array) -> Array:
+    """Return what is copied of an array, as raw bits: all from its first element to its last one, so that a
+    kernel that wrongly writes between them shows; only its elements if they lie far apart.
+    """
+    bits = array.view(np.dtype(f"V{array.itemsize}"))
+    span = reach(array)
+    if array.flags.c_contiguous or span > LARGEST_SPAN:
+        return bits
+    return np.lib.stride_tricks.as_strided(
+        bits, (span // array.itemsize,), (array.itemsize,), writeable=array.flags.writeable
+    )
 
 
 def _copy_in(memory: mmap.mmap, buffer: Buffer, place: _Pages) -> None:
-    if buffer.undefined:
-        _window(memory, place.offset + place.lead, buffer.size)[:] = 0xFF
-        return
-    for array in buffer.arrays:
-        if array.nbytes:
-            offset = place.offset + place.lead + int(array.ctypes.data) - buffer.address
-            _window(memory, offset, array.nbytes)[:] = _bytes_of(array)
+    for array in map(_copied, buffer.arrays):
+        if array.size:
+            _on_device(memory, buffer, place, array)[...] = array
+    for array in buffer.undefined_arrays:
+        if array.size:
+            bits = array.view(np.dtype(f"V{array.itemsize}"))
+            _on_device(memory, buffer, place, bits)[...] = np.void(b"\xff" * array.itemsize)
 
 
 def _copy_out(memory: mmap.mmap, buffer: Buffer, place: _Pages) -> None:
     if buffer.read_only:
         return
-    for array in buffer.arrays:
-        if array.nbytes and array.flags.writeable:
-            offset = place.offset + place.lead + int(array.ctypes.data) - buffer.address
-            _bytes_of(array)[:] = _window(memory, offset, array.nbytes)
+    for array in map(_copied, buffer.arrays):
+        if array.size and array.flags.writeable:
+            array[...] = _on_device(memory, buffer, place, array)
 
 
 def _description(

@@ -5,7 +5,9 @@
 namespace bb_emu {
 
 Shadow::Line& Shadow::line(size_t offset, u32 piece) {
-  std::unique_ptr<Line>& slot = lines_[offset / LINE_BYTES];
+  std::unique_ptr<Page>& page = pages_[offset / PAGE_BYTES];
+  if (page == nullptr) page = std::make_unique<Page>();
+  std::unique_ptr<Line>& slot = (*page)[offset % PAGE_BYTES / LINE_BYTES];
   if (slot == nullptr) {
     slot = std::make_unique<Line>();
     slot->cells.resize(LINE_BYTES / slot->piece);
@@ -36,11 +38,18 @@ Shadow::Line& Shadow::line(size_t offset, u32 piece) {
 
 u64 Shadow::never_written(size_t bytes) const {
   u64 total = 0;
-  for (size_t at = 0; at < bytes; at += LINE_BYTES) {
-    const size_t here = std::min<size_t>(LINE_BYTES, bytes - at);
-    const Line* line = lines_[at / LINE_BYTES].get();
+  for (size_t at = 0; at < bytes;) {
+    const Page* page = pages_[at / PAGE_BYTES].get();
+    const size_t here = std::min<size_t>(page == nullptr ? PAGE_BYTES : LINE_BYTES, bytes - at);
+    if (page == nullptr) {
+      total += here;
+      at += here;
+      continue;
+    }
+    const Line* line = (*page)[at % PAGE_BYTES / LINE_BYTES].get();
     for (size_t byte = 0; byte < here; ++byte)
       if (line == nullptr || line->cells[byte / line->piece].writer == 0) ++total;
+    at += here;
   }
   return total;
 }

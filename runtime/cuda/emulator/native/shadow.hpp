@@ -1,6 +1,7 @@
 // Who wrote and read each piece of memory last. Pieces are words of four bytes until a narrower access comes; then
 // the 64 bytes around it are kept in pieces of that width.
 #pragma once
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -28,8 +29,8 @@ class Shadow {
     std::vector<Cell> cells;
   };
   void reset(size_t bytes, bool per_block) {
-    lines_.clear();
-    lines_.resize((bytes + LINE_BYTES - 1) / LINE_BYTES);
+    pages_.clear();
+    pages_.resize((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
     per_block_ = per_block;
   }
   // The line of an offset, with pieces not wider than `piece`.
@@ -38,7 +39,10 @@ class Shadow {
   u64 never_written(size_t bytes) const;
 
  private:
-  std::vector<std::unique_ptr<Line>> lines_;
+  // Rows may lie gigabytes apart: only pages that a thread touches take memory.
+  static constexpr size_t PAGE_LINES = 1024, PAGE_BYTES = PAGE_LINES * LINE_BYTES;
+  using Page = std::array<std::unique_ptr<Line>, PAGE_LINES>;
+  std::vector<std::unique_ptr<Page>> pages_;
   bool per_block_ = false;
 };
 

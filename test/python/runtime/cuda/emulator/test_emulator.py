@@ -9,7 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bb.runtime.compilation.errors import HostCompilerError
-from bb.runtime.cuda.emulator import EmulatedModule, EmulationError, EmulatorBuildError, FindingKind
+from bb.runtime.cuda.emulator import (
+    EmulatedModule,
+    EmulationError,
+    EmulatorBuildError,
+    FindingKind,
+    StridedArray,
+)
 from cuda_kernels import KERNELS, Kernel, outcome
 
 pytestmark = pytest.mark.long
@@ -159,6 +165,10 @@ def test_arguments_are_checked(scale: EmulatedModule) -> None:
         ((x, x, np.int32(8), 1.0), "argument 3 .* has 8 bytes \\(float, passed as float64\\)"),
         ((x, np.float32(0), *good[2:]), "argument 1 .* is a pointer"),
         ((x, x[::2], *good[2:]), "argument 1 .* is not C-contiguous"),
+        (
+            (x, StridedArray(x[::-1]), *good[2:]),
+            "argument 1 .* has strides .-4,. bytes, expected multiples of 4",
+        ),
         ((x, x, "8", np.float32(1)), "argument 2 .* is of type str"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
