@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,8 +121,8 @@ def _term_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _scale_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rewrite(law: AnyLaw, op: block.DotOp, site: block.RowScaleOp, rewriter: PatternRewriter) -> None:
-        dot = DotOperand(op, True).contract(Placer(rewriter, op), site.block)
+    def rewrite(law: AnyLaw, op: block.DotOp, site: Any, rewriter: PatternRewriter) -> None:
+        dot = DotOperand(op, True).contract(Placer(rewriter, op), site.scale.block)
         rewriter.replace(op, (), (dot,))
 
     monkeypatch.setattr(swap_scale_dot.DotOfLeftScale, "rewrite", rewrite)
