@@ -5,10 +5,11 @@ loaded.
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects import array, block
-from ....dialects.scalar import is_float, significand_bits
+from ....dialects.scalar import is_float, number_of, significand_bits
 from ...analysis.items import through_cast
 from .needs import binary
 
@@ -25,6 +26,9 @@ def power_of_extent(value: SSAValue) -> tuple[str, int] | None:
         if not (_is_exact(value.type) and _is_exact(source.type)):
             return None
         made = source.owner
+        if (divisor := _divisor_of_one(made)) is not None:
+            value, exponent = divisor, -exponent
+            continue
         if not isinstance(made, block.MonomialOp):
             break
         pairs = list(made.pairs)
@@ -55,6 +59,20 @@ def factors(value: SSAValue) -> tuple[tuple[SSAValue, int], ...]:
             case _:
                 pass
     return ()
+
+
+def _divisor_of_one(op: Operation | Block) -> SSAValue | None:
+    """x, for an element-wise 1 / x: fusion leaves quotients of array data as they are written."""
+    if not isinstance(op, block.ElementwiseOp) or len(op.inputs) != 1:
+        return None
+    divide = op.body.block.last_op.operands[0].owner if op.body.block.last_op is not None else None
+    if not isinstance(divide, arith.DivfOp) or divide.rhs is not op.body.block.args[0]:
+        return None
+    one = divide.lhs.owner
+    is_one = (
+        isinstance(one, arith.ConstantOp) and isinstance(one.value, FloatAttr) and number_of(one.value) == 1
+    )
+    return op.inputs[0] if is_one else None
 
 
 def _is_exact(type: Attribute) -> bool:
