@@ -322,7 +322,8 @@ func.func @flatten_with_a_witness(%x: !X) -> (!C, !C) attributes {block.dims = {
   // CHECK-NEXT: %z_1 = math.log %p_1
   // CHECK-NEXT: block.yield %z_1
   // CHECK-NEXT: }
-  // CHECK-NEXT: func.return %l, %s
+  // CHECK-NEXT: %r = block.linear 2 * %l
+  // CHECK-NEXT: func.return %r, %s
   // CHECK-NEXT: }
   %m = block.row_max %x : !X
   %e = block.elementwise (%p = %x) : !X -> !X {
@@ -334,7 +335,7 @@ func.func @flatten_with_a_witness(%x: !X) -> (!C, !C) attributes {block.dims = {
     %z = math.log %p : f32
     block.yield %z : f32
   }
-  %i = block.linear -1 * %m + 1 * %l : !C
+  %i = block.linear -1 * %m + 2 * %l : !C
   %r = block.linear 1 * %m + 1 * %i : !C
   %j = block.monomial %m * %s : !C
   %t = block.monomial %j * %m ** -1 : !C

@@ -331,7 +331,7 @@ HARM: dict[tuple[str, str], Callable[[LawCase], bool]] = {
     ("leave-sum (addition)", "demand"): is_worse,
     ("leave-sum (product)", "wide"): is_worse,
     ("leave-sum (product)", "plain"): is_worse,
-    ("leave-sum (linear form)", "wide"): is_worse,
+    ("leave-sum (linear form)", "wide"): rounds_otherwise,
     ("leave-sum (linear form)", "growth"): is_worse,
     ("vector-algebra (flatten)", "witness"): loses_nan,
     ("vector-algebra (constant factors)", "square"): is_worse,
