@@ -48,7 +48,7 @@ class BlockStabilizePass(ModulePass):
             if guard_variances(function) or found:
                 function.attributes[STABILIZED] = UnitAttr()
             if found:
-                stabilize_rows(function, found)
+                stabilize_rows(function, found, pivot=self.pivot)
                 clean_up(function)
             if has_work(function) or has_own_maxima(function):
                 stabilize(function)
