@@ -14,6 +14,21 @@ from ...dialects.scalar import constant_number, is_float
 Scale = block.RowScaleOp | block.ColScaleOp
 Shift = block.RowShiftOp | block.ColShiftOp
 
+POINTWISE = (
+    block.AddOp,
+    block.SubOp,
+    block.MulOp,
+    block.RowShiftOp,
+    block.RowScaleOp,
+    block.ColShiftOp,
+    block.ColScaleOp,
+    block.OuterOp,
+    block.LinearOp,
+    block.MonomialOp,
+    block.ElementwiseOp,
+)
+"""Operators that compute each element from the elements at its place, or in its row or column."""
+
 
 def scale_of(value: SSAValue) -> Scale | None:
     """The row_scale or col_scale that gives a value."""

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block
 from .facts import kind_of, origin, yielded
-from .items import uniform_value
+from .items import POINTWISE, uniform_value
 
 _ROUNDING_ONLY = frozenset(
     f"arith.{name}"
@@ -32,9 +32,6 @@ _KEEPS_FINITE = _ROUNDING_ONLY | {
 
 _COMBINATIONS = block.AddOp | block.SubOp | block.MulOp | block.OuterOp | block.BlockVectorOp | block.LinearOp
 
-_ELEMENT_BY_ELEMENT = _COMBINATIONS | block.MonomialOp | block.ElementwiseOp
-"""Operators on items that combine no elements of one item."""
-
 _ARITHMETIC = _COMBINATIONS | block.RowSumOp | block.RowMaxOp | block.RowMinOp | block.DotOp
 """Operators on items that pass NaN on, and whose results are finite, or overflow, where operands are."""
 
@@ -54,7 +51,7 @@ def is_array_data(value: SSAValue) -> bool:
         owner = current.owner
         if isinstance(owner, block.PartitionOp):
             continue
-        if not isinstance(owner, _ELEMENT_BY_ELEMENT):
+        if not isinstance(owner, POINTWISE):
             return False
         pending.extend(owner.operands)
     return True

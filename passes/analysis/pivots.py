@@ -10,20 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import block
 from .facts import computed_from, origin
-
-_POINTWISE = (
-    block.AddOp,
-    block.SubOp,
-    block.MulOp,
-    block.RowShiftOp,
-    block.RowScaleOp,
-    block.ColShiftOp,
-    block.ColScaleOp,
-    block.OuterOp,
-    block.LinearOp,
-    block.MonomialOp,
-    block.ElementwiseOp,
-)
+from .items import POINTWISE
 
 
 def may_get_pivot(item: SSAValue, shift: SSAValue) -> bool:
@@ -44,7 +31,7 @@ def _is_pointwise_in_arrays(item: SSAValue) -> bool:
         owner = value.owner
         if not isinstance(value.type, block.BlockType) or not isinstance(owner, Operation):
             continue
-        if not isinstance(owner, _POINTWISE) or _has_exponential_or_index(owner):
+        if not isinstance(owner, POINTWISE) or _has_exponential_or_index(owner):
             return False
         pending.extend(owner.operands)
     return True

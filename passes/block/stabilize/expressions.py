@@ -8,23 +8,10 @@ from dataclasses import dataclass
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ....dialects import block
+from ...analysis.items import POINTWISE
 from ...analysis.structural_keys import Interner, Keys
 from .needs import is_exp, own_maximum
 from .values import Writer, dims_of
-
-_ELEMENT_BY_ELEMENT = (
-    block.AddOp,
-    block.SubOp,
-    block.MulOp,
-    block.RowShiftOp,
-    block.RowScaleOp,
-    block.ColShiftOp,
-    block.ColScaleOp,
-    block.OuterOp,
-    block.LinearOp,
-    block.MonomialOp,
-    block.ElementwiseOp,
-)
 
 
 @dataclass(frozen=True)
@@ -73,7 +60,7 @@ class Expression:
                             stored[result] = keys.of(value.owner.source)
                 elif isinstance(op, block.LoadOp) and (list_ := self._list_of(op)) in stored:
                     keys.values[op.result] = stored[list_]
-                elif inside and isinstance(op, (block.LoadOp, *_ELEMENT_BY_ELEMENT)):
+                elif inside and isinstance(op, (block.LoadOp, *POINTWISE)):
                     keys.name(op, keys.of_op(op))
 
         visit(scope, False)
@@ -160,7 +147,7 @@ def _is_pointwise(op: Operation) -> bool:
             return False
         if is_exp(op) or any(isinstance(inner, block.IndexOp) for inner in op.walk()):
             return False
-    return isinstance(op, (block.LoadOp, *_ELEMENT_BY_ELEMENT)) and own_maximum(op) is None
+    return isinstance(op, (block.LoadOp, *POINTWISE)) and own_maximum(op) is None
 
 
 def home_of(value: SSAValue) -> Block:

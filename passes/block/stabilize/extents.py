@@ -5,12 +5,11 @@ loaded.
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects import array, block
-from ....dialects.scalar import is_float, number_of, significand_bits
-from ...analysis.items import through_cast
+from ....dialects.scalar import is_float, significand_bits
+from ...analysis.items import body_ops, constant_of, through_cast
 from .needs import binary
 
 
@@ -65,14 +64,10 @@ def _divisor_of_one(op: Operation | Block) -> SSAValue | None:
     """x, for an element-wise 1 / x: fusion leaves quotients of array data as they are written."""
     if not isinstance(op, block.ElementwiseOp) or len(op.inputs) != 1:
         return None
-    divide = op.body.block.last_op.operands[0].owner if op.body.block.last_op is not None else None
+    divide = body_ops(op)[-1]
     if not isinstance(divide, arith.DivfOp) or divide.rhs is not op.body.block.args[0]:
         return None
-    one = divide.lhs.owner
-    is_one = (
-        isinstance(one, arith.ConstantOp) and isinstance(one.value, FloatAttr) and number_of(one.value) == 1
-    )
-    return op.inputs[0] if is_one else None
+    return op.inputs[0] if constant_of(divide.lhs) == 1 else None
 
 
 def _is_exact(type: Attribute) -> bool:

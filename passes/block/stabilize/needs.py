@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.dialects import arith, math
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, Use
 
 from ....dialects import block
 from ....dialects.attributes import OWN_EXPONENT
@@ -209,23 +211,32 @@ def _derived_vectors(value: SSAValue) -> list[SSAValue]:
     ]
 
 
+def uses_of_stored(stored: SSAValue) -> Iterator[Use]:
+    """The uses of an item in global memory, or of a list of such, and those of what maps make of it: the
+    elements that they get, and the lists that they yield.
+    """
+
+    def passed_on(value: SSAValue) -> Iterator[SSAValue]:
+        for use in value.uses:
+            if isinstance(user := use.operation, block.MapOp):
+                yield user.body.block.args[use.index]
+            elif (maker := yielding_map(user)) is not None:
+                yield maker.results[use.index]
+
+    for value in reachable(stored, passed_on):
+        yield from value.uses
+
+
+def yielding_map(op: Operation) -> block.MapOp | None:
+    """The map whose results an operation yields."""
+    maker = op.parent_op() if isinstance(op, block.YieldOp) else None
+    return maker if isinstance(maker, block.MapOp) else None
+
+
 def escapes(value: SSAValue) -> bool:
     """True if an item in global memory, or a list of such, is used by anything but maps."""
-    pending, seen = [value], set[SSAValue]()
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for use in current.uses:
-            user = use.operation
-            match user:
-                case block.LoadOp() | block.ReduceOp():
-                    continue
-                case block.MapOp():
-                    pending.append(user.body.block.args[use.index])
-                case block.YieldOp() if isinstance(maker := user.parent_op(), block.MapOp):
-                    pending.append(maker.results[use.index])
-                case _:
-                    return True
-    return False
+    return not all(
+        isinstance(use.operation, block.LoadOp | block.ReduceOp | block.MapOp)
+        or yielding_map(use.operation) is not None
+        for use in uses_of_stored(value)
+    )

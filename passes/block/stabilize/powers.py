@@ -25,6 +25,7 @@ from ....dialects.scalar import is_float, significand_bits
 from ....dialects.scalar_builder import ScalarBuilder
 from ...analysis.items import constant_of
 from .expressions import home_of
+from .needs import uses_of_stored, yielding_map
 from .values import Writer, dims_of
 
 Degree = Mapping[SSAValue, int]
@@ -68,27 +69,12 @@ def _fits(degree: Degree, value: SSAValue) -> bool:
 def _stays(stored: SSAValue, scale: SSAValue) -> bool:
     """True if only loads read an item in global memory, or a list of such, where a scale is known."""
     home = home_of(scale)
-    pending, seen = [stored], set[SSAValue]()
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for use in current.uses:
-            user = use.operation
-            match user:
-                case block.LoadOp():
-                    continue
-                case block.MapOp():
-                    pending.append(user.body.block.args[use.index])
-                case block.YieldOp():
-                    map_ = user.parent_op()
-                    if not isinstance(map_, block.MapOp) or not home.is_ancestor(map_):
-                        return False
-                    pending.append(map_.results_[use.index])
-                case _:
-                    return False
-    return True
+
+    def is_known(op: Operation) -> bool:
+        map_ = yielding_map(op)
+        return isinstance(op, block.LoadOp | block.MapOp) or (map_ is not None and home.is_ancestor(map_))
+
+    return all(is_known(use.operation) for use in uses_of_stored(stored))
 
 
 @dataclass
