@@ -61,7 +61,7 @@ def compare_rows(result: Array, reference: Array, written: Array, bound: float) 
         errors, shapes = _errors(found, wanted, scale)
         own_errors, own_shapes = _errors(own, wanted, scale)
         allowed_error = max(bound, ALLOWED_RATIO * float(own_errors.max(initial=0.0)))
-    as_own = [_special_as(row, *others) for row, *others in zip(found, wanted, own, strict=True)]
+    as_own = np.all(_alike(found, wanted) | _alike(found, own), axis=1)
     verdicts: list[tuple[Verdict, float, float]] = []
     for same, allowed, error, own_same, own_error in zip(
         shapes, as_own, errors, own_shapes, own_errors, strict=True
@@ -78,12 +78,10 @@ def compare_rows(result: Array, reference: Array, written: Array, bound: float) 
     return HardComparison(worst[1], worst[2], bound, worst[0])
 
 
-def _special_as(row: Array, wanted: Array, own: Array) -> bool:
-    """True if each element that only one of `row` and `wanted` has as a number is as it is in `own`."""
-    finite = np.isfinite(row)
-    other = ~((finite & np.isfinite(wanted)) | (row == wanted) | (np.isnan(row) & np.isnan(wanted)))
-    as_own = (finite & np.isfinite(own)) | (row == own) | (np.isnan(row) & np.isnan(own))
-    return bool(np.all(as_own[other]))
+def _alike(found: Array, other: Array) -> Array:
+    """True for each element that is a number in both arrays, or the same infinity, or NaN in both."""
+    numbers = np.isfinite(found) & np.isfinite(other)
+    return np.asarray(numbers | (found == other) | (np.isnan(found) & np.isnan(other)))
 
 
 def _compare_integers(result: Array, reference: Array, written: Array) -> HardComparison:
@@ -107,5 +105,4 @@ def _errors(found: Array, wanted: Array, scale: Array) -> tuple[Array, Array]:
     """Return each row's error where both are finite, and whether NaN and infinities are the same."""
     ordinary = np.isfinite(found) & np.isfinite(wanted)
     errors = np.max(np.abs(found - wanted), axis=1, initial=0.0, where=ordinary) / scale
-    special = ~ordinary & ~((found == wanted) | (np.isnan(found) & np.isnan(wanted)))
-    return errors, ~special.any(axis=1)
+    return errors, np.all(_alike(found, wanted), axis=1)

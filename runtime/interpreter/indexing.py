@@ -45,7 +45,7 @@ def evaluate_indexing(op: Operation, arrays: Sequence[Array], float64: bool) -> 
 
 
 def _checked(op: Operation, indices: Array, extent: int) -> Array:
-    """Return the indices, counted from the front. Raises InterpreterError for one outside of the axis."""
+    """Return the indices. Raises InterpreterError for one outside of the axis."""
     outside = indices[(indices < -extent) | (indices >= extent)]
     if outside.size:
         raise InterpreterError(
@@ -57,12 +57,7 @@ def _checked(op: Operation, indices: Array, extent: int) -> Array:
 
 
 def _pad(op: PadOp, array: Array, float64: bool) -> Array:
-    counts = zip(op.low.get_values(), op.high.get_values(), strict=True)
     type = element_type_of(op.result)
-    widths = [(int(before), int(after)) for before, after in counts]
+    widths = list(zip(op.low.get_values(), op.high.get_values(), strict=True))
     fill = np.asarray(op.number).astype(numpy_dtype(type, float64 and is_float(type)))
-    padded = np.full([a + n + b for n, (a, b) in zip(array.shape, widths, strict=True)], fill, array.dtype)
-    padded[tuple(slice(before, before + n) for n, (before, _) in zip(array.shape, widths, strict=True))] = (
-        array
-    )
-    return padded
+    return np.pad(array, widths, constant_values=fill)
