@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -45,10 +46,11 @@ class BlockStabilizePass(ModulePass):
             if is_stabilized(function):
                 continue
             found = rows(function, pivot=self.pivot)
-            if guard_variances(function) or found:
+            first = next(found, None)
+            if guard_variances(function) or first is not None:
                 function.attributes[STABILIZED] = UnitAttr()
-            if found:
-                stabilize_rows(function, found, pivot=self.pivot)
+            if first is not None:
+                stabilize_rows(function, chain((first,), found))
                 clean_up(function)
             if has_work(function) or has_own_maxima(function):
                 stabilize(function)

@@ -6,7 +6,7 @@ blocks of a list that a map runs over, with every other place where the program 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.func import FuncOp
@@ -77,19 +77,19 @@ class Row:
         return home if inside and not others else self.scope
 
 
-def rows(function: FuncOp, *, pivot: bool, done: Container[Operation] = ()) -> list[Row]:
-    """The rows of a function that are to be shifted or scaled, each once; without those summed by `done`."""
-    found: list[Row] = []
+def rows(function: FuncOp, *, pivot: bool) -> Iterator[Row]:
+    """Yield the rows of a function that are to be shifted or scaled, each once.
+
+    A row is looked at when it is asked for: what was done for the rows before may have changed the maps that
+    compute it. Sums that were added meanwhile do not count.
+    """
     seen: set[SSAValue] = set()
-    for op in function.walk():
-        if not isinstance(op, block.RowSumOp) or op in done:
-            continue
+    for op in [op for op in function.walk() if isinstance(op, block.RowSumOp)]:
         if (item := squared(op)) is not None and item not in seen:
             row = _row(item, pivot=pivot)
             if row is not None and seen.isdisjoint(row.places):
                 seen.update((item, row.item, *row.places))
-                found.append(row)
-    return found
+                yield row
 
 
 def squared(op: block.RowSumOp) -> SSAValue | None:

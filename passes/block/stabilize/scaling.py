@@ -7,7 +7,7 @@ which it is scaled is carried along until it cancels (`powers.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +22,7 @@ from ...analysis.roundings import rounds_to_smaller_range
 from . import pivot
 from .expressions import home_of
 from .powers import Powers, move_before, times
-from .rows import Row, rows
+from .rows import Row
 from .values import Writer
 from .windows import PLAIN, Range, Window, choose, range_of, scale, scaled
 
@@ -37,30 +37,17 @@ class _Sums:
     centred: SSAValue | None = None
 
 
-def stabilize_rows(function: FuncOp, found: Sequence[Row], *, pivot: bool) -> None:
-    """Shift and scale rows of a function; `found` has all of them."""
-    powers, done = Powers(), set[Operation]()
-    while found:
-        row = found[0]
-        done.update(_sums_of_squares(row))
-        _Stabilizer(row, powers, done).run()
-        # A row may be computed from the one before, whose maps were written again.
-        found = rows(function, pivot=pivot, done=done) if len(found) > 1 else ()
+def stabilize_rows(function: FuncOp, rows: Iterable[Row]) -> None:
+    """Shift and scale rows of a function, each before the next one is asked for."""
+    powers = Powers()
+    for row in rows:
+        _Stabilizer(row, powers).run()
     powers.carry(function.body.block)
 
 
-def _sums_of_squares(row: Row) -> Iterator[Operation]:
-    """The row sums of squares of a row and of the places that stand for it."""
-    for item in (row.item, *row.places):
-        for use in item.uses:
-            if isinstance(use.operation, block.MulOp):
-                yield from (each.operation for each in use.operation.result.uses)
-
-
 class _Stabilizer:
-    def __init__(self, row: Row, powers: Powers, done: set[Operation]):
+    def __init__(self, row: Row, powers: Powers):
         self.row = row
-        self.done = done
         self.powers = powers
         results = (*row.sums, *row.squares, *row.centred)
         self.accumulator = block.element_type_of(results[0].type)
@@ -231,10 +218,7 @@ class _Stabilizer:
         return write(block.RowSumOp(item, self.accumulator), hint)
 
     def _squares(self, item: SSAValue, write: Writer) -> SSAValue:
-        squares = self._row_sum(write(block.MulOp(item, item), "square"), "squares", write)
-        assert isinstance(squares.owner, Operation)
-        self.done.add(squares.owner)
-        return squares
+        return self._row_sum(write(block.MulOp(item, item), "square"), "squares", write)
 
     def _without_mean(self, row: SSAValue, total: SSAValue, squares: SSAValue, write: Writer) -> SSAValue:
         """Σ(x - mean)² = Σx² - (Σx)²/K, which is never negative."""
