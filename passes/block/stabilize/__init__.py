@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -46,11 +45,10 @@ class BlockStabilizePass(ModulePass):
             if is_stabilized(function):
                 continue
             found = rows(function, pivot=self.pivot)
-            first = next(found, None)
-            if guard_variances(function) or first is not None:
+            if guard_variances(function) or found:
                 function.attributes[STABILIZED] = UnitAttr()
-            if first is not None:
-                stabilize_rows(function, chain((first,), found))
+            if found:
+                stabilize_rows(function, found)
                 clean_up(function)
             if has_work(function) or has_own_maxima(function):
                 stabilize(function)

@@ -32,8 +32,10 @@ class Row:
     scope: Block
     item: SSAValue
     """The block that is summed."""
+    place: SSAValue
+    """The item, or what a vector is added to to give it."""
     places: tuple[SSAValue, ...]
-    """The values to shift or scale: the item, or what a vector is added to to give it."""
+    """The values to shift or scale: the place, wherever the program computes it."""
     expression: Expression | None
     sums: tuple[SSAValue, ...]
     squares: tuple[SSAValue, ...]
@@ -77,19 +79,30 @@ class Row:
         return home if inside and not others else self.scope
 
 
-def rows(function: FuncOp, *, pivot: bool) -> Iterator[Row]:
-    """Yield the rows of a function that are to be shifted or scaled, each once.
-
-    A row is looked at when it is asked for: what was done for the rows before may have changed the maps that
-    compute it. Sums that were added meanwhile do not count.
-    """
+def rows(function: FuncOp, *, pivot: bool) -> list[Row]:
+    """The rows of a function that are to be shifted or scaled, each once."""
+    found: list[Row] = []
     seen: set[SSAValue] = set()
-    for op in [op for op in function.walk() if isinstance(op, block.RowSumOp)]:
-        if (item := squared(op)) is not None and item not in seen:
+    for op in function.walk():
+        if isinstance(op, block.RowSumOp) and (item := squared(op)) is not None and item not in seen:
             row = _row(item, pivot=pivot)
             if row is not None and seen.isdisjoint(row.places):
                 seen.update((item, row.item, *row.places))
-                yield row
+                found.append(row)
+    return found
+
+
+def refreshed(row: Row) -> Row | None:
+    """A row as the program computes it now; None if it no longer sums it.
+
+    When a row is shifted or scaled, the maps that sum it are written again, and so is what later rows are
+    computed from. What was proven of a row when it was found still holds.
+    """
+    now = _sums_of(row.item)
+    if now is None:
+        return None
+    places = (row.place,) if now.expression is None else now.expression.occurrences(row.place, now.scope)
+    return replace(now, place=row.place, places=places, shifts=row.shifts, root=row.root)
 
 
 def squared(op: block.RowSumOp) -> SSAValue | None:
@@ -125,7 +138,7 @@ def _below(candidates: Sequence[Row]) -> Iterator[Row]:
         while isinstance(inner.owner, block.ColShiftOp | block.RowShiftOp):
             inner = inner.owner.block
             places = (inner,) if row.expression is None else row.expression.occurrences(inner, row.scope)
-            yield replace(row, places=places)
+            yield replace(row, place=inner, places=places)
 
 
 def _is_short(item: SSAValue) -> bool:
@@ -168,7 +181,7 @@ def _sums_of(place: SSAValue) -> Row | None:
                 return None
             found[number].append(whole)
     sums, squares, centred = map(tuple, found)
-    return Row(scope, place, places, expression, sums, squares, centred, shifts=False, root=None)
+    return Row(scope, place, place, places, expression, sums, squares, centred, shifts=False, root=None)
 
 
 def _sums(value: SSAValue) -> Iterator[block.RowSumOp]:

@@ -7,7 +7,7 @@ which it is scaled is carried along until it cancels (`powers.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +22,7 @@ from ...analysis.roundings import rounds_to_smaller_range
 from . import pivot
 from .expressions import home_of
 from .powers import Powers, move_before, times
-from .rows import Row
+from .rows import Row, refreshed
 from .values import Writer
 from .windows import PLAIN, Range, Window, choose, range_of, scale, scaled
 
@@ -37,11 +37,13 @@ class _Sums:
     centred: SSAValue | None = None
 
 
-def stabilize_rows(function: FuncOp, rows: Iterable[Row]) -> None:
-    """Shift and scale rows of a function, each before the next one is asked for."""
+def stabilize_rows(function: FuncOp, rows: Sequence[Row]) -> None:
+    """Shift and scale rows of a function."""
     powers = Powers()
-    for row in rows:
-        _Stabilizer(row, powers).run()
+    for number, row in enumerate(rows):
+        now = refreshed(row) if number else row
+        if now is not None:
+            _Stabilizer(now, powers).run()
     powers.carry(function.body.block)
 
 

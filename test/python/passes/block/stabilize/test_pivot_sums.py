@@ -19,6 +19,7 @@ from bb.runtime.interpreter.functions import interpret
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 pytestmark = pytest.mark.long
 
@@ -108,7 +109,14 @@ def function_of(module: ModuleOp) -> FuncOp:
 
 
 def pivots(module: ModuleOp) -> int:
-    return sum(op.results[0].name_hint == "pivot" for op in module.walk() if op.results)
+    """The number of pivots; a pivot whose scale is undone keeps its name, and does not count again."""
+
+    def is_pivot(value: SSAValue) -> bool:
+        return value.name_hint == "pivot"
+
+    return sum(
+        is_pivot(op.results[0]) and not any(map(is_pivot, op.operands)) for op in module.walk() if op.results
+    )
 
 
 def firsts(module: ModuleOp) -> int:
@@ -282,12 +290,12 @@ def test_an_exponential_gets_none():
 
 
 def test_a_layernorm_of_a_layernorm_and_a_residual():
-    """The second row is made of what the first LayerNorm's pivot has shifted already; its mean is small."""
+    """The second sum is made of what the first LayerNorm's pivot has shifted already."""
     second = elementwise("t", "%r = arith.addf %b, %d : f32", ", %d = %n")
     norm = NORM.replace("%n", "%y").replace("%s", "%t")
     module = fused(SUMS["two"] + NORM + second + norm, "y", ROWS)
     with_pivots = stabilised(module)
-    assert pivots(with_pivots) >= 1
+    assert pivots(with_pivots) == 2
     assert equivalent(module, with_pivots)
     for mean in (0.0, 1e4):
         inputs = arrays(mean)
