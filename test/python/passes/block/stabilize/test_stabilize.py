@@ -178,8 +178,8 @@ def test_what_is_stabilised_survives_printing(case: Case):
 
 @pytest.mark.parametrize("case", SOFTMAXES, ids=str)
 def test_nothing_more_is_moved(case: Case):
-    """Equal traffic, but for the exponents of lists that are stored (vectors beside blocks), and for rows that
-    one loop both sums and multiplies: these are read once more.
+    """Equal traffic, but for the exponents of lists that are stored (vectors beside blocks), and for rows
+    that one loop both sums and multiplies: these are read once more.
     """
     inputs = case.ordinary()
     for before, after in zip(
