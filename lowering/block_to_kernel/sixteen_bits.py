@@ -16,7 +16,8 @@ from ...dialects.attributes import EXACT_ATTRIBUTE
 
 _EXACT = (
     *(arith.NegfOp, arith.MaximumfOp, arith.MinimumfOp, arith.MaxnumfOp, arith.MinnumfOp, arith.SelectOp),
-    *(arith.ExtFOp, arith.TruncFOp, math.AbsFOp, math.FloorOp, math.CeilOp),
+    *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.UIToFPOp),
+    *(math.AbsFOp, math.FloorOp, math.CeilOp),
 )
 """Operations whose result needs no rounding, or that round by themselves."""
 

@@ -36,6 +36,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -131,7 +132,7 @@ class _Weigher(_Fold):
             case block.ReduceOp():
                 return 3 * operands[0]
             case block.DotOp() | block.MulOp():
-                return 2 * operands[0] * operands[-1]
+                return 2 * prod(operands)
             case block.LoadOp() | block.StoreOp() | block.ViewOp():
                 return operands[0] + 1
             case block.LinearOp() if isinstance(value.type, block.BlockType) and len(operands) == 1:

@@ -99,6 +99,7 @@ def compile_shared_object(
         plain = include is None and not build.sanitize and not build.defines
         reads = plain and HEADERS.splitlines()[-1] in source
         headers = PrecompiledHeaders(build, cache, ticker) if reads else None
+        ready = headers.find() if headers is not None else None
 
         def run(output: Path, *arguments: str) -> tuple[int, str]:
             command = [*build.compiler.command, *build.compile_flags, *arguments, "-o", output.name]
@@ -107,8 +108,8 @@ def compile_shared_object(
 
         def compile(output: Path, *arguments: str) -> None:
             status, text = 1, ""
-            if headers is not None and (path := headers.find()) is not None:
-                status, text = run(output, "-include", str(path.with_suffix("")), *arguments)
+            if ready is not None:
+                status, text = run(output, "-include", str(ready.with_suffix("")), *arguments)
             if status != 0:
                 status, text = run(output, *arguments)
             if status != 0:

@@ -31,13 +31,19 @@ class ArgumentParser(argparse.ArgumentParser):
 def positive(text: str) -> int:
     """A positive integer, for `type=` of an argument."""
     if not _is_positive(text):
-        raise argparse.ArgumentTypeError(f"takes a positive integer, not '{_shortened(text)}'")
+        raise argparse.ArgumentTypeError(f"takes {_positive_integer(text)}, not '{_shortened(text)}'")
     return int(text)
 
 
 def _is_positive(text: str) -> bool:
     """True for the digits of a positive integer that fits into 64 bits."""
     return text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0
+
+
+def _positive_integer(text: str) -> str:
+    """Words for what a text is not: the limit of digits only if the text has more."""
+    too_long = text.isdecimal() and len(text) > _MOST_DIGITS
+    return f"a positive integer of at most {_MOST_DIGITS} digits" if too_long else "a positive integer"
 
 
 def _shortened(text: str) -> str:
@@ -61,7 +67,7 @@ def sizes(pairs: Sequence[tuple[str, str]], option: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, text in pairs:
         if not _is_positive(text):
-            raise ToolError(f"{option} {name}={_shortened(text)}: the size is a positive integer")
+            raise ToolError(f"{option} {name}={_shortened(text)}: the size is {_positive_integer(text)}")
         if found.setdefault(name, int(text)) != int(text):
             raise ToolError(f"{option}: '{name}' is given twice")
     return found

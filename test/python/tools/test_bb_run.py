@@ -193,7 +193,10 @@ def test_bad_input_files(name: str, message: str, scale: Path, tmp_path: Path, b
         (["--random", "x"], "argument --random: takes an integer from 0, 'hard' or 'hard:SEED', not 'x'"),
         (["--random", "0"], "axis 0 of argument %x of 'scale' has an unknown extent; give it as x.0"),
         (["--random", "0", "--extent", "x.0=99999999999999"], "is too large for the memory"),
-        (["--random", "0", "--extent", "x.0=9" + "9" * 30], "is too large for the memory"),
+        (
+            ["--random", "0", "--extent", "x.0=9" + "9" * 30],
+            "a positive integer of at most 18 digits",
+        ),
         (["--extent", "x.0=2", "--extent", "x.0=3"], "--extent: 'x.0' is given twice"),
         (["--input", "x=a.npy", "--input", "x=b.npy"], "--input: 'x' is given twice"),
         (["--block-size", "0"], "argument --block-size: takes a positive integer, not '0'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -27,6 +28,8 @@ SIZES = {"M": 20, "N": 21, "S": 20, "B": 2, "H": 2, "D": 16, "L": 9}
 
 SOFTMAX = ("softmax", "logsumexp", "attention", "attention_bias", "attention_causal", "attention_decomposed")
 NORMS = ("layernorm_matmul", "layernorm_matmul_decomposed", "rmsnorm_matmul", "rmsnorm_ffn_swiglu")
+
+MEAN_OF_100 = "mean of 100 deviations"
 
 LIMITS = {"f32": 2e-6, "bf16": 1e-2}
 NORM_LIMITS = {"f32": 4e-6, "bf16": 4e-2}
@@ -75,10 +78,15 @@ def stabilised(dtype: str) -> ModuleOp:
     return blocks
 
 
+def worst(results: Sequence[NDArray[Any]], wanted: Sequence[NDArray[Any]]) -> float:
+    return max(error(one, other) for one, other in zip(results, wanted, strict=True))
+
+
 def faults(name: str, dtype: str, limit: float, lanes: str = "auto") -> dict[str, str]:
     """The hard inputs at which the error against float64 is above the limit.
 
-    Masked rows have a value only in the stabilised program: 0, where the arrays say NaN.
+    Masked rows have a value only in the stabilised program: 0, where the arrays say NaN. If the mean is 100
+    deviations, a program that rounds its mean to bf16 is far off as it is written, and may stay so.
     """
     module, _, executables = compiled(dtype, lanes)
     found: dict[str, str] = {}
@@ -87,7 +95,9 @@ def faults(name: str, dtype: str, limit: float, lanes: str = "auto") -> dict[str
         reference = stabilised(dtype) if what == MASKED else module
         with np.errstate(all="ignore"):
             wanted = interpret(reference, inputs, entry=name, float64=True).results
-        here = max(error(one, other) for one, other in zip(got, wanted, strict=True))
+        here = worst(got, wanted)
+        if what == MEAN_OF_100 and dtype == "bf16":
+            limit = max(limit, 1.1 * worst(interpret(module, inputs, entry=name).results, wanted))
         if not here <= limit:
             found[what] = f"{here:.2e}"
     return found
