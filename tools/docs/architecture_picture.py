@@ -16,6 +16,7 @@ BOXES_A_ROW = 5
 MARGIN = 14
 COLOURS = {
     "tools": "#f3e8d8",
+    "frontends": "#e2f2f0",
     "runtime": "#e4edf7",
     "lowering": "#e6f2e6",
     "passes": "#f5e6ef",

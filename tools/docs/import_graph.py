@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LAYERS = ("dialects", "passes", "lowering", "runtime", "tools")
+LAYERS = ("dialects", "passes", "lowering", "runtime", "frontends", "tools")
 """The top folders, from the lowest layer to the highest."""
 
 FACE = "__init__"

@@ -93,7 +93,7 @@ def copy(tmp_path: Path, request: pytest.FixtureRequest) -> Copy:
     marker = request.node.get_closest_marker("checklist")
     target = tmp_path / "bb"
     target.mkdir()
-    for name in ("dialects", "passes", "lowering", "runtime", "tools"):
+    for name in ("dialects", "passes", "lowering", "runtime", "frontends", "tools"):
         shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "__init__.py", target)
     return Copy(tmp_path, marker.args[0])
@@ -281,7 +281,7 @@ def test_new_machine(copy: Copy):
 def test_page_names_every_folder():
     """The table of folders is complete, and every path on the page exists."""
     page = PAGE.read_text()
-    for layer in ("passes", "lowering", "runtime"):
+    for layer in ("passes", "lowering", "runtime", "frontends"):
         for path in sorted((ROOT / layer).iterdir()):
             if path.is_dir() and (path / "__init__.py").exists():
                 assert re.search(rf"`(?:{layer}/)?{path.name}/", page), (

@@ -9,7 +9,7 @@ import pytest
 from paths import ROOT
 from plain_words import avoided_words
 
-FOLDERS = ("dialects", "passes", "lowering", "runtime", "tools", "bench", "examples")
+FOLDERS = ("dialects", "passes", "lowering", "runtime", "frontends", "tools", "bench", "examples")
 SUFFIXES = (".py", ".h", ".hpp", ".cpp", ".cuh")
 QUESTION = re.compile(r"(What|Whether|How|Where|Who|Whoever|Why|Which)\b")
 """A docstring that begins so is a noun clause: the reader must find its verb."""

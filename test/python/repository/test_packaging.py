@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-FOLDERS = ["dialects", "passes", "lowering", "runtime", "tools"]
+FOLDERS = ["dialects", "passes", "lowering", "runtime", "frontends", "tools"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NEW_FILES = [
     Path("passes/new_folder/__init__.py"),
