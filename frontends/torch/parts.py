@@ -170,8 +170,8 @@ def _with_numbers(nodes: Sequence[Node]) -> list[Node]:
 
 
 def names_of_weights(part: Part, weights: Mapping[Node, str]) -> dict[Node, str]:
-    """Names of the weights of a part: in a layer without its path, so that layers that are alike have the same
-    ones, and `w` for a weight from outside of the layer.
+    """Names of the weights of a part: in a layer without its path, so that layers that are alike have the
+    same ones, and `w` for a weight from outside of the layer.
     """
     prefix = f"{part.layer}."
     return {

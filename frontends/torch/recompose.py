@@ -1,7 +1,7 @@
-"""Products that torch.compile has flattened, written as it found them: `linear` and `matmul` of many axes.
+"""Products that torch.compile has flattened, as the model has them: `linear` and `matmul` of many axes.
 
-AOTAutograd traces `linear(x, w, b)` as `view(addmm(b, view(x), t(w)))`, with all leading axes of x merged into
-one. Axes of unknown extents cannot be merged in the array dialect, and fusion has less to undo without it.
+AOTAutograd traces `linear(x, w, b)` as `view(addmm(b, view(x), t(w)))`, with all leading axes of x merged.
+Axes of unknown extents cannot be merged in the array dialect, and fusion has less to undo without it.
 """
 
 from __future__ import annotations

@@ -91,6 +91,11 @@ def _remainder(c: Context, a: Operand, b: Operand) -> Array:
     return pointwise(scalars.floored_remainder, (a, b), scalars.computed_in(c.type), c.type)
 
 
+def _truncated_remainder(c: Context, a: Operand, b: Operand) -> Array:
+    """The remainder with the sign of the dividend, of integers."""
+    return elementwise.binary("rem_trunc", a, b, c.type)
+
+
 def _comparison(kind: scalars.Comparison) -> Converter:
     def convert(c: Context, a: Operand, b: Operand) -> Array:
         dtype = torch.result_type(c.operand(0), c.operand(1))
@@ -229,6 +234,7 @@ POINTWISE: dict[str, Converter] = {
             "__and__": _binary("and"),
             "__or__": _binary("or"),
             "remainder": _remainder,
+            "fmod": _truncated_remainder,
         }.items()
         for overload in ("Tensor", "Scalar")
     },
