@@ -1,4 +1,4 @@
-"""What converters know about the node that they convert."""
+"""The node that a converter converts: its types, the function, and arrays that have its extents."""
 
 from __future__ import annotations
 
