@@ -93,8 +93,8 @@ def test_compiled_layers_are_one_function_of_one_kernel():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_narrow_models_are_as_exact_as_torch(dtype: Any):
     torch.manual_seed(0)
-    layer = models.BertLayer(12, 3).eval().to(dtype)
-    args = (torch.randn(2, 5, 12).to(dtype), torch.zeros(2, 1, 1, 5).to(dtype))
+    layer = torch.nn.Sequential(models.RmsNorm(12), torch.nn.Linear(12, 7), torch.nn.GELU()).eval().to(dtype)
+    args = (torch.randn(2, 5, 12).to(dtype),)
     (want,) = exact(layer, args)
     with torch.no_grad():
         own = (layer(*args).double() - want).abs().max()
