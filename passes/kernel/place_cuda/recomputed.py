@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -19,9 +19,15 @@ from ....dialects.array.core import bit_width
 from ....dialects.kernel import Output, SweepOp
 from ..fuse_sweeps import keep_outputs, write_in_place
 
-_CHEAP = (arith.ExtFOp, arith.MulfOp, arith.AddfOp, arith.SubfOp, arith.NegfOp, arith.ConstantOp)
-_FEW = 4
-"""Operations that readers repeat at most. A product of two converted numbers takes three."""
+_CHEAP = (
+    *(arith.ExtFOp, arith.MulfOp, arith.AddfOp, arith.SubfOp, arith.NegfOp),
+    *(arith.ConstantOp, arith.CmpfOp, arith.SelectOp, math.AbsFOp),
+)
+_FEW = 5
+"""Operations that readers repeat at most, without constants.
+
+A product of two converted numbers takes three; five scale a converted number if it is large.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class _Recipe:
 
 def recompute_in_readers(parallel: kernel.ParallelOp) -> None:
     """Let sweeps read what cheap tiles in f32 are computed from, in place of these tiles."""
+    for tile in [op.result for op in parallel.walk() if isinstance(op, kernel.TileOp)]:
+        _separate_contents(tile)
     pending = [op for op in parallel.walk() if isinstance(op, SweepOp)]
     changed: set[Block] = set()
     while pending:
@@ -46,12 +54,44 @@ def recompute_in_readers(parallel: kernel.ParallelOp) -> None:
                 assert isinstance(reader, SweepOp)
                 renewed = _compute_first(reader, tile, recipe)
                 pending[pending.index(reader)] = renewed
-                if isinstance(body := renewed.parent, Block) and len(kernel.dims_of(tile)) == 2:
-                    changed.add(body)
+                if renewed.parent is not None and len(kernel.dims_of(tile)) == 2:
+                    changed.add(renewed.parent)
         if found:
             _drop(op, found)
     for body in changed:
         write_in_place(body)
+
+
+def _separate_contents(tile: SSAValue) -> None:
+    """Give a tile for itself to each of the blocks in f32 that sweeps of one body write over each other."""
+    writers = kernel.writers(tile)
+    users = {use.operation for use in tile.uses}
+    bodies = {op.parent for op in users}
+    if len(writers) < 2 or len(bodies) != 1 or (body := bodies.pop()) is None:
+        return
+    type = kernel.tile_type(tile)
+    if len(type.dims) != 2 or not isinstance(type.element_type, Float32Type):
+        return
+    ordered = [op for op in body.ops if op in users]
+    if not all(isinstance(op, SweepOp) for op in ordered) or tile in kernel.tiles_read(ordered[0]):
+        return
+    current = tile
+    for number, op in enumerate(ordered):
+        assert isinstance(op, SweepOp)
+        read = len(op.inputs)
+        for index in [index for index in range(read) if op.operands[index] is tile]:
+            op.operands[index] = current
+        written = [index for index in range(read, len(op.operands)) if op.operands[index] is tile]
+        if not written or not number:
+            continue
+        made = kernel.TileOp(type)
+        made.result.name_hint = tile.name_hint
+        assert isinstance(tile.owner, kernel.TileOp)
+        assert tile.owner.parent is not None
+        tile.owner.parent.insert_op_after(made, tile.owner)
+        current = made.result
+        for index in written:
+            op.operands[index] = current
 
 
 def _recomputed(op: SweepOp) -> dict[SSAValue, _Recipe]:
@@ -99,7 +139,8 @@ def _leading_to(value: SSAValue) -> set[Operation] | None:
         if isinstance(owner, Block):
             continue
         found.add(owner)
-        if not isinstance(owner, _CHEAP) or len(found) > _FEW:
+        counted = [op for op in found if not isinstance(op, arith.ConstantOp)]
+        if not isinstance(owner, _CHEAP) or len(counted) > _FEW:
             return None
         pending.extend(owner.operands)
     return found
@@ -107,9 +148,7 @@ def _leading_to(value: SSAValue) -> set[Operation] | None:
 
 def _stays(source: SSAValue, op: SweepOp) -> bool:
     """True if a tile stays as it is after a sweep, until the same iteration of the loop around has ended."""
-    return all(
-        writer.parent is op.parent and writer.is_before_in_block(op) for writer in kernel.writers(source)
-    )
+    return all(_comes_after(op, writer) for writer in kernel.writers(source))
 
 
 def _has_layout_of(source: SSAValue, type: kernel.TileType) -> bool:
