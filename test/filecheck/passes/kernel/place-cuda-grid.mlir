@@ -80,6 +80,30 @@ func.func @rows_with_exponents(%x: tensor<512x200xf16>, %gamma: tensor<200xf16>,
 // CHECK: kernel.contract [[G:%[a-z_0-9]+]], [[X]], {{.*}} scale [[FADE]] multiply f16 : !kernel.tile<M x K x f32, register, lanes = cols>
 // CHECK: kernel.contract {{.*}}, [[X]], {{.*}} scale [[FADE]] multiply f16
 
+// A LayerNorm of bf16, whose windows write over an f32 copy of a block, and one of f16, whose rows have exponents:
+// no copy is left, and each iteration reads the block where it was loaded.
+func.func @windows(%x: tensor<512x200xbf16>, %w: tensor<200x1024xbf16>) -> tensor<512x1024xbf16> {
+  %y = array.layer_norm %x eps 1.000000e-05 : tensor<512x200xbf16>
+  %o = array.matmul %y, %w : tensor<512x200xbf16>, tensor<200x1024xbf16> -> tensor<512x1024xbf16>
+  func.return %o : tensor<512x1024xbf16>
+}
+// CHECK-LABEL: kernel.func @windows
+// CHECK: warps = [
+// CHECK-NOT: kernel.buffer
+// CHECK-NOT: !kernel.tile<M x N x f32
+// CHECK: kernel.contract accumulate {{.*}} multiply bf16
+
+func.func @pivot(%x: tensor<512x200xf16>, %w: tensor<200x1024xf16>) -> tensor<512x1024xf16> {
+  %y = array.layer_norm %x eps 1.000000e-05 : tensor<512x200xf16>
+  %o = array.matmul %y, %w : tensor<512x200xf16>, tensor<200x1024xf16> -> tensor<512x1024xf16>
+  func.return %o : tensor<512x1024xf16>
+}
+// CHECK-LABEL: kernel.func @pivot
+// CHECK: warps = [
+// CHECK-NOT: kernel.buffer
+// CHECK-NOT: !kernel.tile<M x N x f32
+// CHECK: kernel.contract {{.*}} scale {{.*}} multiply f16
+
 // A result with more columns than registers hold: the hidden features of a block go through its own memory.
 func.func @wider(%x: tensor<512x200xf16>, %w1: tensor<200x232xf16>, %w3: tensor<232x2048xf16>) -> tensor<512x2048xf16> {
   %g = array.matmul %x, %w1 : tensor<512x200xf16>, tensor<200x232xf16> -> tensor<512x232xf16>
