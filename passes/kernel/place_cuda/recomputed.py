@@ -32,7 +32,7 @@ A product of two converted numbers takes three; five scale a converted number if
 
 @dataclass(frozen=True)
 class _Recipe:
-    """How an element of a tile is computed from those of others."""
+    """Operations that compute an element of a tile from those of others."""
 
     ops: tuple[Operation, ...]
     """In order; the last one gives the element."""
