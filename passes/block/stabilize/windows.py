@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float64Type
+from xdsl.dialects.builtin import Float64Type, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import block
+from ....dialects.attributes import LIKELY
 from ....dialects.scalar_builder import ScalarBuilder
 from .values import Writer
 
@@ -120,9 +121,15 @@ def is_below(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
     """True below about 2**limit, false for NaN; over the fields of the exact check it always holds."""
     largest = 1024 if isinstance(value.type, Float64Type) else 128
     product = to.multiply(value, to.constant(2.0 ** (largest - limit), value.type))
-    return to.insert(arith.CmpfOp(product, to.constant(float("inf"), value.type), "olt"))
+    return _likely(to, arith.CmpfOp(product, to.constant(float("inf"), value.type), "olt"))
 
 
 def _is_above(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
     """True above about 2**-limit, and for NaN."""
-    return to.insert(arith.CmpfOp(value, to.constant(2.0**-limit, value.type), "uge"))
+    return _likely(to, arith.CmpfOp(value, to.constant(2.0**-limit, value.type), "uge"))
+
+
+def _likely(to: ScalarBuilder, compare: arith.CmpfOp) -> SSAValue:
+    """A comparison that only rows with very large or very small numbers fail."""
+    compare.attributes[LIKELY] = UnitAttr()
+    return to.insert(compare)
