@@ -11,7 +11,13 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from ..block.syntax import parse_attributes, parse_operand_types, print_attributes, print_operands, print_types
+from ..block.syntax import (
+    parse_attributes,
+    parse_operand_types,
+    print_attributes,
+    print_operands,
+    print_types,
+)
 from .accessors import require_tile
 from .effects import KernelOp
 from .structure import FuncOp, ParallelOp, parse_body

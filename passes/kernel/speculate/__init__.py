@@ -23,11 +23,11 @@ from .loops import fuse_loops
 
 @dataclass(frozen=True)
 class KernelSpeculatePass(ModulePass):
-    """Compute as if every comparison that is marked as likely held, and all once more where one did not.
+    """Compute as if the condition of every likely `arith.select` held, and all once more where one did not.
 
     `block-stabilize` scales rows by powers of two where their squares would overflow or vanish. Few rows need
     it, but sums would be computed twice for all of them, and what is multiplied by the scale would wait for
-    it. So the kernel takes the scale for 1: the second sums are dropped, and a loop that waited for the scale
+    it. So a kernel takes the scale for 1: the second sums are dropped, and a loop that waited for the scale
     becomes one with the loop before it. A sweep compares; where it finds a row that needs the scale, the
     kernel's body as it was before, in a `kernel.redo`, computes the results of the current blocks again.
     Ordinary rows keep every bit: their scale is 1 there, too.
@@ -43,38 +43,37 @@ class KernelSpeculatePass(ModulePass):
 def speculate(parallel: kernel.ParallelOp) -> bool:
     """Rewrite one parallel loop; return False if nothing in it is likely, or not all can be assumed."""
     body = parallel.body.block
-    compares = [op for op in parallel.walk() if isinstance(op, arith.CmpfOp) and LIKELY in op.attributes]
-    if not compares or not all(_may_assume(compare, parallel) for compare in compares):
+    selects = [op for op in parallel.walk() if isinstance(op, arith.SelectOp) and LIKELY in op.attributes]
+    if not selects or not all(_may_assume(select, parallel) for select in selects):
         return False
     careful = parallel.body.clone()
     for op in careful.walk():
         op.attributes.pop(LIKELY, None)
-    conditions: dict[object, SSAValue] = {}
-    for compare in compares:
-        key = _key(compare.result, _sweep_of(compare))
-        if key not in conditions:
-            conditions[key] = _compare_apart(compare, parallel)
-    assume(compares)
+    far: dict[object, SSAValue] = {}
+    for select in selects:
+        key = _key(select.cond, _sweep_of(select))
+        if key not in far:
+            far[key] = _compute_apart(select, parallel)
+    assume(selects)
     fold(parallel)
-    drop_dead(parallel, conditions.values())
+    drop_dead(parallel, far.values())
     fuse_loops(body)
-    body.add_op(kernel.RedoOp(list(conditions.values()), careful))
+    body.add_op(kernel.RedoOp(list(far.values()), careful))
     return True
 
 
-def _sweep_of(compare: Operation) -> kernel.SweepOp:
-    sweep = compare.parent_op()
+def _sweep_of(select: Operation) -> kernel.SweepOp:
+    sweep = select.parent_op()
     assert isinstance(sweep, kernel.SweepOp)
     return sweep
 
 
-def _may_assume(compare: arith.CmpfOp, parallel: kernel.ParallelOp) -> bool:
-    """True if a comparison is done once for each row of the current blocks, and only selects by it."""
-    sweep = compare.parent_op()
+def _may_assume(select: arith.SelectOp, parallel: kernel.ParallelOp) -> bool:
+    """True if a condition is computed once for each row of the current blocks."""
+    sweep = select.parent_op()
     if not isinstance(sweep, kernel.SweepOp) or sweep.parent is not parallel.body.block:
         return False
-    selects = all(isinstance(use.operation, arith.SelectOp) and use.index == 0 for use in compare.result.uses)
-    return selects and len(_dims(compare, sweep)) <= 1
+    return len(_dims(select.cond, sweep)) <= 1
 
 
 def _slice(value: SSAValue) -> Iterator[SSAValue]:
@@ -91,8 +90,9 @@ def _tiles(value: SSAValue, sweep: kernel.SweepOp) -> list[SSAValue]:
     return list(dict.fromkeys(sweep.inputs[argument.index] for argument in arguments))
 
 
-def _dims(compare: arith.CmpfOp, sweep: kernel.SweepOp) -> tuple[str, ...]:
-    named = {dim for tile in _tiles(compare.result, sweep) for dim in kernel.dims_of(tile)}
+def _dims(value: SSAValue, sweep: kernel.SweepOp) -> tuple[str, ...]:
+    """The dims of a sweep along which a scalar in it changes."""
+    named = {dim for tile in _tiles(value, sweep) for dim in kernel.dims_of(tile)}
     return tuple(dim for dim in sweep.dims if dim in named)
 
 
@@ -106,27 +106,28 @@ def _key(value: SSAValue, sweep: kernel.SweepOp) -> object:
     return op.name, properties, tuple(_key(operand, sweep) for operand in op.operands)
 
 
-def _compare_apart(compare: arith.CmpfOp, parallel: kernel.ParallelOp) -> SSAValue:
-    """Compare in a sweep of its own, before the one that does: 1 for the rows for which it does not hold."""
-    sweep = _sweep_of(compare)
-    tiles, dims = _tiles(compare.result, sweep), _dims(compare, sweep)
-    wide = isinstance(compare.lhs.type, Float64Type)
-    tile = kernel.TileOp(kernel.TileType(dims, f64 if wide else f32))
+def _compute_apart(select: arith.SelectOp, parallel: kernel.ParallelOp) -> SSAValue:
+    """Compute a condition in a sweep of its own, before the one that has it: 1 for rows for which it fails."""
+    sweep = _sweep_of(select)
+    tiles, dims = _tiles(select.cond, sweep), _dims(select.cond, sweep)
+    type = f64 if any(isinstance(value.type, Float64Type) for value in _slice(select.cond)) else f32
+    tile = kernel.TileOp(kernel.TileType(dims, type))
     tile.result.name_hint = "far"
     parallel.body.block.insert_op_before(tile, _first(parallel))
     body = kernel.scalar_block(tiles)
     known: dict[SSAValue, SSAValue] = {}
     for argument, own in zip(body.args, tiles, strict=True):
         argument.name_hint = own.name_hint
-        known[sweep.body.block.args[list(sweep.inputs).index(own)]] = argument
+        known |= {
+            old: argument
+            for old, value in zip(sweep.body.block.args, sweep.inputs, strict=True)
+            if value is own
+        }
     scalars = ScalarBuilder(Builder(InsertPoint.at_end(body)))
-    for value in dict.fromkeys(_slice(compare.result)):
+    for value in dict.fromkeys(_slice(select.cond)):
         if isinstance(value.owner, Operation):
-            copy = value.owner.clone(known)
-            copy.attributes.pop(LIKELY, None)
-            scalars.insert(copy)
-    type = kernel.element_type_of(tile.result)
-    far = scalars.select(known[compare.result], scalars.constant(0.0, type), scalars.constant(1.0, type))
+            scalars.insert(value.owner.clone(known))
+    far = scalars.select(known[select.cond], scalars.constant(0.0, type), scalars.constant(1.0, type))
     body.add_op(kernel.YieldOp(far))
     outputs: Sequence[tuple[kernel.Output, SSAValue]] = [(kernel.Output.Each, tile.result)]
     parallel.body.block.insert_op_before(kernel.SweepOp(dims, tiles, outputs, Region(body)), sweep)

@@ -33,9 +33,7 @@ def drop_dead(parallel: kernel.ParallelOp, roots: Iterable[SSAValue] = ()) -> No
                 pass
 
 
-def _needed(
-    parallel: kernel.ParallelOp, roots: Iterable[SSAValue]
-) -> tuple[set[SSAValue], set[Operation]]:
+def _needed(parallel: kernel.ParallelOp, roots: Iterable[SSAValue]) -> tuple[set[SSAValue], set[Operation]]:
     """The tiles that results depend on, and the operations that compute them."""
     merged: dict[SSAValue, SSAValue] = {}
     alive: set[Operation] = set()

@@ -1,4 +1,4 @@
-"""Scalars of sweeps that become constants when comparisons are taken for true, and what follows from them."""
+"""Scalars of sweeps that become constants when conditions are taken for true, and what follows from them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,10 @@ _COMPARE = dict(enumerate(_ORDERS, 1)) | dict(enumerate(_ORDERS, 8))
 """The predicates of `arith.cmpf`, by their numbers, between numbers: the ordered and the unordered ones."""
 
 
-def assume(compares: Iterable[arith.CmpfOp]) -> None:
-    """Take the first value of each selection by comparisons, and remove the comparisons."""
-    for compare in compares:
-        for use in list(compare.result.uses):
-            select = use.operation
-            assert isinstance(select, arith.SelectOp)
-            _replace(select, select.lhs)
-        compare.detach()
-        compare.erase()
+def assume(selects: Iterable[arith.SelectOp]) -> None:
+    """Take the first value of each selection."""
+    for select in selects:
+        _replace(select, select.lhs)
 
 
 def fold(parallel: kernel.ParallelOp) -> None:
