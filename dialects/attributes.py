@@ -30,8 +30,8 @@ POWER_OF_TWO = StringAttr("power of two")
 """The value of `bb.own_exponent` for rows that are to be scaled by powers of two alone, which is exact."""
 
 LIKELY = "bb.likely"
-"""Of an `arith.select`: its condition holds for all rows but few. `kernel-speculate` computes as if it held for
-all, and once more where it does not.
+"""Of an `arith.select`: its condition holds for all rows but few. `kernel-speculate` computes as if it held
+for all, and once more where it does not.
 """
 
 PROLOGUE = "bb.prologue"

@@ -1,4 +1,4 @@
-"""The redo: a second, careful computation of what a kernel has computed already, for the rows that need it."""
+"""The redo: a second, careful computation of what a kernel has computed, for the rows that need it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class RedoOp(KernelOp):
                     continue  # an array
                 if not self.is_ancestor(maker):
                     raise VerifyException(
-                        f"kernel.redo: the body computes all from arrays, but {op.name} uses a value from outside"
+                        "kernel.redo: the body computes all from arrays, "
+                        f"but {op.name} uses a value from outside"
                     )
 
     @classmethod

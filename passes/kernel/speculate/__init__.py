@@ -107,7 +107,7 @@ def _key(value: SSAValue, sweep: kernel.SweepOp) -> object:
 
 
 def _compute_apart(select: arith.SelectOp, parallel: kernel.ParallelOp) -> SSAValue:
-    """Compute a condition in a sweep of its own, before the one that has it: 1 for rows for which it fails."""
+    """Compute a condition in a sweep before the one that has it: 1 for the rows for which it fails."""
     sweep = _sweep_of(select)
     tiles, dims = _tiles(select.cond, sweep), _dims(select.cond, sweep)
     type = f64 if any(isinstance(value.type, Float64Type) for value in _slice(select.cond)) else f32

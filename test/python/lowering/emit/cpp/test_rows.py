@@ -222,7 +222,7 @@ def test_rows_in_16_bits_are_not_copied_and_rounded_once() -> None:
     assert ordinary.count("_rows.load(") == 3  # x twice, and gamma
     assert redo.count("_rows.load(") == 3
     assert "bb::rounded" not in ordinary
-    # Of each row whether it needs the redo, and one over the root of its mean: nothing is widened into a plane.
+    # The need for a redo, and one over the root of each row's mean: nothing is widened into a plane.
     assert ordinary.count("bb::store(") == 2
 
 
