@@ -34,6 +34,9 @@ LIKELY = "bb.likely"
 for all, and once more where it does not.
 """
 
+HIDDEN_ARE_ZERO = "bb.hidden_are_zero"
+"""Of an `array.masked_matmul`: elements of its left operand are 0 where the mask hides them."""
+
 PROLOGUE = "bb.prologue"
 """Of a map: it depends on constants alone and need run only once."""
 
