@@ -81,9 +81,9 @@ CARRIED = (
     "x · 2^80 as well if what is added under the root may be less than 5e-23. The sum itself says which of "
     "them is right. If it is not that of x, the row is scaled by the same power of two, and epsilon by its "
     "square. The scales of x and of its reciprocal root cancel. All of this is exact, so that ordinary rows "
-    "keep every bit. On CPUs they do not pay for it either: `kernel-speculate` lets a kernel compute the sums "
-    "of x alone, and what needs the scale as if it were 1. Where a row of the block then turns out to need "
-    "another one, the kernel computes the results of the block once more, with the scales.",
+    "keep every bit. On CPUs they do not pay for it either: `kernel-speculate` lets a kernel compute the "
+    "sums of x alone, and what needs the scale as if it were 1. Where a row of the block then turns out to "
+    "need another one, the kernel computes the results of the block once more, with the scales.",
     "**Variances.** A variance computed as mean(x²) - mean(x)² is 0 where rounding makes it negative. It "
     "is infinite, not NaN, where the squares overflow.",
 )
