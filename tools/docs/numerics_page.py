@@ -83,7 +83,8 @@ CARRIED = (
     "square. The scales of x and of its reciprocal root cancel. All of this is exact, so that ordinary rows "
     "keep every bit. On CPUs they do not pay for it either: `kernel-speculate` lets a kernel compute the "
     "sums of x alone, and what needs the scale as if it were 1. Where a row of the block then turns out to "
-    "need another one, the kernel computes the results of the block once more, with the scales.",
+    "need another one, the kernel computes the results of the block once more, with the scales. (Where "
+    "threads share the blocks of a row, that run adds them in another order.)",
     "**Variances.** A variance computed as mean(x²) - mean(x)² is 0 where rounding makes it negative. It "
     "is infinite, not NaN, where the squares overflow.",
 )

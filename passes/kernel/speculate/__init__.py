@@ -30,7 +30,8 @@ class KernelSpeculatePass(ModulePass):
     it. So a kernel takes the scale for 1: the second sums are dropped, and a loop that waited for the scale
     becomes one with the loop before it. A sweep compares; where it finds a row that needs the scale, the
     kernel's body as it was before, in a `kernel.redo`, computes the results of the current blocks again.
-    Ordinary rows keep every bit: their scale is 1 there, too.
+    Ordinary rows keep every bit: their scale is 1 there, too. (But a target that divides the iterations of a
+    loop among threads does not divide those of the redo, which adds them in order.)
     """
 
     name = "kernel-speculate"
