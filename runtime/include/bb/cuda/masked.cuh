@@ -1,7 +1,7 @@
 // Contractions of which a mask leaves out products, for right operands that are not finite: for the second, careful
 // run of a kernel. See runtime/include/bb/masked.hpp.
 //
-//   any_nan(acc)                          true if the warp's elements have a NaN: the same for all lanes, so it needs no register
+//   any_nan(acc)                          true if the warp's elements have a NaN
 //   contract_kept<THREADS, T>(acc, a, kept, b, b_row)
 //   contract_kept_kn<THREADS, T>(acc, a, kept, b, b_col)
 //       acc += a * b of the elements of a where kept, of its shape, is not 0; factors are rounded to T where both
@@ -18,7 +18,7 @@ template <int M, int N>
 BB_DEVICE bool any_nan(const acc_tile<M, N>& x) {
   bool found = false;
   sweep<M, N>([&](cell c) { found |= x[c] != x[c]; });
-  return __any_sync(0xffffffffu, found);
+  return __any_sync(0xffffffffu, found);  // the same for all lanes, it needs no register of theirs
 }
 
 // One element along k of each row of a tile in registers: from the lane of the quad that has it.
