@@ -16,6 +16,7 @@ from .loops import ForOp
 from .masked import masked_contractions, masked_sums
 from .moves import FillOp, LoadOp, MoveOp, StoreOp
 from .parts import moves_with
+from .redo import RedoOp, in_redo
 from .storage import BufferOp, CursorOp, TileOp
 from .structure import (
     FuncOp,
@@ -58,6 +59,7 @@ KernelDialect = Dialect(
             FillOp,
             ContractOp,
             SweepOp,
+            RedoOp,
             QuantityOp,
             YieldOp,
         ]
@@ -89,6 +91,7 @@ __all__ = [
     "Quantity",
     "QuantityAttr",
     "QuantityOp",
+    "RedoOp",
     "Space",
     "SpaceAttr",
     "StoreOp",
@@ -100,6 +103,7 @@ __all__ = [
     "element_type_of",
     "enclosing_loop",
     "filled_contraction",
+    "in_redo",
     "is_input",
     "is_output",
     "kernels_of",

@@ -4,6 +4,7 @@ A factor that a mask hides meets 0 in a contraction, which changes nothing unles
 infinite: then the sum is NaN. So a kernel first runs as if there were no masks, at full speed. If a sum that
 masks may have spoilt is NaN in the end, the body of the parallel loop runs again, carefully: only then are
 the masks computed, by sweeps with the attribute `careful`, and contractions leave out what the masks hide.
+On a GPU the careful run is a function of its own, so that it takes no registers of the first run.
 """
 
 from __future__ import annotations

@@ -60,6 +60,7 @@ _BUILT_IN = {
     "kernel-in-place": "bb.passes.kernel.in_place:KernelInPlacePass",
     "kernel-place-cuda": "bb.passes.kernel.place_cuda:KernelPlaceCudaPass",
     "kernel-traffic": "bb.passes.kernel.traffic:KernelTrafficPass",
+    "kernel-speculate": "bb.passes.kernel.speculate:KernelSpeculatePass",
     "kernel-split-loops": "bb.passes.kernel.split_loops:KernelSplitLoopsPass",
 }
 """The module and the class of each pass. A new pass is one row."""
@@ -78,7 +79,7 @@ PIPELINES: dict[str, str] = {
     "cpu": "array-decompose,array-simplify-contractions,array-simplify-views,array-inline-indices,"
     "array-to-block,block-shapes,"
     "block-fuse{extend=false},block-stabilize,block-fuse-elementwise,block-distribute,block-to-kernel,"
-    "kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
+    "kernel-speculate,kernel-hoist,kernel-scale-operands,kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cpu-unfused": "array-decompose,array-to-block,block-shapes,block-to-kernel,kernel-hoist,"
     "kernel-fuse-sweeps,kernel-in-place,kernel-pack-constants",
     "cuda": "array-decompose,array-simplify-contractions,array-simplify-views,array-inline-indices,"

@@ -5,7 +5,7 @@ values.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -65,7 +65,7 @@ def fuse_sweeps(function: kernel.FuncOp) -> None:
 def _bodies(function: kernel.FuncOp) -> Iterator[Block]:
     yield function.body.block
     for op in function.walk():
-        if isinstance(op, kernel.ParallelOp | kernel.ForOp):
+        if isinstance(op, kernel.ParallelOp | kernel.ForOp | kernel.RedoOp):
             for region in op.regions:
                 yield region.block
 
@@ -312,8 +312,10 @@ def _drop_dead_outputs(function: kernel.FuncOp) -> None:
                 op.erase()
 
 
-def keep_outputs(op: SweepOp, alive: list[int]) -> None:
-    """Put a sweep in place of one that has only some of its outputs, by their numbers."""
+def keep_outputs(op: SweepOp, alive: Sequence[int]) -> SweepOp:
+    """Replace a sweep by one with some of its outputs, without the inputs and scalars that these do not
+    need.
+    """
     body = op.body.block
     yielded = list(op.yield_op.arguments)
     old_yield = op.yield_op
@@ -333,9 +335,11 @@ def keep_outputs(op: SweepOp, alive: list[int]) -> None:
     assert parent is not None
     new = SweepOp(op.dims, inputs, outputs, kernel.region_of(op.body.detach_block(0)))
     new.location = op.location
+    new.attributes.update(op.attributes)
     parent.insert_op_before(new, op)
     op.detach()
     op.erase(safe_erase=False)
+    return new
 
 
 def write_in_place(body: Block, in_arrays: bool = False) -> None:

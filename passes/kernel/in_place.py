@@ -51,7 +51,10 @@ def _leaves(op: StoreOp) -> bool:
         return False
     if not kernel.is_output(cursor.array):
         return False
-    others = [use.operation for use in cursor.array.uses if use.operation is not cursor]
+    if kernel.in_redo(op):
+        return False
+    users = [use.operation for use in cursor.array.uses if use.operation is not cursor]
+    others = [user for user in users if not kernel.in_redo(user)]
     if others or len(list(cursor.result.uses)) != 1:
         return False
     # In a loop over a dim that the array has no axis over, the block would be written again and again.

@@ -81,7 +81,10 @@ CARRIED = (
     "x · 2^80 as well if what is added under the root may be less than 5e-23. The sum itself says which of "
     "them is right. If it is not that of x, the row is scaled by the same power of two, and epsilon by its "
     "square. The scales of x and of its reciprocal root cancel. All of this is exact, so that ordinary rows "
-    "keep every bit.",
+    "keep every bit. On CPUs they do not pay for it either: `kernel-speculate` lets a kernel compute the "
+    "sums of x alone, and what needs the scale as if it were 1. Where a row of the block then turns out to "
+    "need another one, the kernel computes the results of the block once more, with the scales. (Where "
+    "threads share the blocks of a row, that run adds them in another order.)",
     "**Variances.** A variance computed as mean(x²) - mean(x)² is 0 where rounding makes it negative. It "
     "is infinite, not NaN, where the squares overflow.",
 )
@@ -140,7 +143,8 @@ PROMISES = (
     "(GPUs take denormal numbers for 0.) Fusion may still change the order of operations.",
     "**Memory.** The pass adds no loads or stores, except for the exponents of lists that are stored (a "
     "number for each row of a block) and the blocks of the pivots. Where one loop computes both the sums of "
-    "a row and what needs its scale, such as a product, the row is read once more before.",
+    "a row and what needs its scale, such as a product, the row is read once more before; in the pipeline "
+    "`cpu` only the rows of blocks that hold a very large or very small row are.",
     "**Literals.** Hexadecimal digits of a float are its bits, in every position; every bit pattern, NaNs "
     "with their payloads included, is read back as it was printed. A decimal number beyond the largest one "
     "of its type is an error. In generated code the payloads of NaNs are those of the target.",

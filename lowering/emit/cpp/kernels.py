@@ -356,6 +356,8 @@ class KernelEmitter:
                 ).lines()
             case kernel.SweepOp():
                 return self._sweep(op)
+            case kernel.RedoOp():
+                return self._redo(op)
             case _:
                 raise OpError(op, "has no form on a CPU")
 
@@ -393,6 +395,19 @@ class KernelEmitter:
         return [
             *lines,
             f"for (bb::idx {start}; {count} < {trips}; {count}++) {{",
+            *(f"  {line}" for line in inner),
+            "}",
+        ]
+
+    def _redo(self, op: kernel.RedoOp) -> list[str]:
+        found: list[str] = []
+        for tile in op.conditions:
+            plane = self.planes[tile]
+            width = self.dims[plane.type.dims[0]].width if plane.type.dims else "1"
+            found.append(f"bb::any_set({plane.pointer}, {width})")
+        inner = self._body(op.body.block.ops)
+        return [
+            f"if ({' || '.join(found)}) {{  // all once more, with care",
             *(f"  {line}" for line in inner),
             "}",
         ]

@@ -85,12 +85,10 @@ def contract(plan: Contraction, scope: Scope) -> list[str]:
     sums = ", ".join(scope.held[each.accumulator].name for each in plan.all)
     right = ", ".join(scope.staged(each.rhs).pointer for each in plan.all)
     col0 = scope.held[op.accumulator].col0
-    return [
-        *comments,
-        *starts,
-        *_not_finite(op, scope),
-        f"bb::{function}({sums}, {_left(op, scope)}, {right}, {col0});",
-    ]
+    lines = [f"bb::{function}({sums}, {_left(op, scope)}, {right}, {col0});"]
+    if op.kept is not None:
+        lines = ["if (careful)", f"  {_careful_contraction(op, scope)}", "else", f"  {lines[0]}"]
+    return [*comments, *starts, *lines]
 
 
 def _factors(scale: SSAValue, rows: Rows, scope: Scope) -> str:
@@ -102,21 +100,15 @@ def _factors(scale: SSAValue, rows: Rows, scope: Scope) -> str:
     return f"bb::load_rows<{rows.count}>({vector.pointer} + {rows.first}, {left}, 1.0f)"
 
 
-def _not_finite(op: kernel.ContractOp, scope: Scope) -> list[str]:
-    """The step of a careful run that treats the right operand before a contraction with a mask."""
-    if op.kept is None:
-        return []
-    names = [scope.held[value].name for value in (op.accumulator, op.lhs, op.kept)]
-    right = scope.staged(op.rhs)
-    function = "add_not_finite_kn" if right.rows_contiguous else "add_not_finite"
-    return [
-        "if (careful) {",
-        f"  bb::{function}({', '.join(names)}, {right.pointer}, {scope.held[op.accumulator].col0});",
-        "  __syncthreads();  // all warps have read it",
-        f"  bb::make_finite<THREADS>({right.pointer});",
-        "  __syncthreads();",
-        "}",
-    ]
+def _careful_contraction(op: kernel.ContractOp, scope: Scope) -> str:
+    """The statement of a careful run for a contraction with a mask, which is over the left operand."""
+    assert op.kept is not None
+    sums, left, kept = (scope.held[value].name for value in (op.accumulator, op.lhs, op.kept))
+    right, function = scope.staged(op.rhs), "contract_kept"
+    if right.rows_contiguous:
+        function += "_kn"
+    col0 = scope.held[op.accumulator].col0
+    return f"bb::{function}<THREADS, {_product(op)}>({sums}, {left}, {kept}, {right.pointer}, {col0});"
 
 
 def nan_check(tile: SSAValue, scope: Scope) -> list[str]:
@@ -135,9 +127,13 @@ def _depth(op: kernel.ContractOp, scope: Scope) -> str:
 
 def _left(op: kernel.ContractOp, scope: Scope) -> str:
     if op.lhs in scope.held:
-        product = "bb::tf32" if op.multiply == tf32 else storage_type(op.multiply or f32)
-        return f"bb::to_operand<{product}>({scope.held[op.lhs].name})"
+        return f"bb::to_operand<{_product(op)}>({scope.held[op.lhs].name})"
     return f"{scope.staged(op.lhs).pointer}, {scope.held[op.accumulator].rows.first}"
+
+
+def _product(op: kernel.ContractOp) -> str:
+    """The type that factors in registers are rounded to."""
+    return "bb::tf32" if op.multiply == tf32 else storage_type(op.multiply or f32)
 
 
 def fill(op: kernel.FillOp, scope: Scope) -> list[str]:

@@ -62,8 +62,7 @@ WRITERS: Mapping[type[Operation], Mapping[Form, Writer]] = {
 
 def write_kernel(plan: KernelPlan) -> str:
     """The function, as CUDA C++ text. Raises OpError for what has no form on a GPU."""
-    steps = _body(plan.steps, plan.scope)
-    body = [*_positions(plan), *(_repeated(steps) if plan.may_repeat else steps)]
+    body = [*_positions(plan), *_body(plan.steps, plan.scope)]
     parameters = list(plan.parameters)
     tiles = _tiles(plan)
     if plan.launch.scratch:
@@ -77,8 +76,41 @@ def write_kernel(plan: KernelPlan) -> str:
         ]
     else:
         body.insert(0, "const int task = blockIdx.x;")
-    lines = [*_head(plan, parameters), *_indented([*_declarations(plan), *tiles, *body]), "}"]
+    body = [*_declarations(plan), *tiles, *body]
+    runs: list[str] = []
+    if plan.may_repeat:
+        runs, body = _runs(plan, parameters, body)
+    lines = [*runs, *_head(plan, parameters), *_indented(body), "}"]
     return "\n".join(lines) + "\n"
+
+
+def _runs(plan: KernelPlan, parameters: list[str], body: list[str]) -> tuple[list[str], list[str]]:
+    """The functions that run a body, and run it again carefully (see `kernel/masked.py`), and the body of a
+    kernel that calls them.
+
+    The careful run is not inlined, and comes last: the first run keeps no registers for it.
+    """
+    run, careful_run = f"run_{plan.launch.entry}", f"careful_{plan.launch.entry}"
+    arguments = ", ".join(parameter.split()[-1] for parameter in parameters)
+    functions = [
+        f"// a run of {plan.launch.entry}; true if a hidden factor may have made a sum NaN",
+        f"BB_DEVICE bool {run}(",
+        *_parameter_lines([*parameters, "bool careful"]),
+        ") {",
+        *_indented(["bool again = false;", *body, "return again;"]),
+        "}",
+        "// the run without hidden factors; not inlined, it takes no registers of the first one",
+        f"__device__ __noinline__ void {careful_run}(",
+        *_parameter_lines(parameters),
+        ") {",
+        f"  {run}({arguments}, true);",
+        "}",
+        "",
+    ]
+    return functions, [
+        f"const bool again = {run}({arguments}, false);",
+        f"if (__syncthreads_or(again)) {careful_run}({arguments});",
+    ]
 
 
 # The function around the statements
@@ -126,18 +158,6 @@ def _tiles(plan: KernelPlan) -> list[str]:
     for declaration in scope.memory.declarations:
         lines += declaration.lines(scope.dims)
     return lines
-
-
-def _repeated(body: list[str]) -> list[str]:
-    """A body that runs a second time, carefully, where masks have spoilt a sum: see `kernel/masked.py`."""
-    return [
-        "// once, and again with care if a factor that a mask hides is NaN or infinite",
-        "for (bool careful = false, again = true; again; careful = true) {",
-        "  again = false;",
-        *_indented(body),
-        "  again = __syncthreads_or(again && !careful);",
-        "}",
-    ]
 
 
 def _positions(plan: KernelPlan) -> list[str]:

@@ -3,7 +3,7 @@
 Every load moves the current block of its cursor, every store too, in each iteration of the loops around it. A
 load that `kernel-hoist` moved out of a loop therefore counts once for each iteration of the remaining loops.
 In a loop that ends early, `kernel.for @N until @M`, only visited blocks count: `until(#M·N)` is the number of
-elements of N that the loop visits, summed over the blocks of M.
+elements of N that the loop visits, summed over the blocks of M. A `kernel.redo` counts as not taken.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def moves_of_kernel(function: kernel.FuncOp) -> KernelMoves:
         for number, argument in enumerate(function.body.block.args)
     }
     for op in function.walk():
+        if kernel.in_redo(op):
+            continue
         match op:
             case kernel.BufferOp():
                 found[op.result] = ArrayMoves(op.result.name_hint or "list", own=True)

@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float64Type
+from xdsl.dialects.builtin import Float64Type, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import block
+from ....dialects.attributes import LIKELY
 from ....dialects.scalar_builder import ScalarBuilder
 from .values import Writer
 
@@ -97,9 +98,7 @@ def choose(
         return versions[0]
 
     def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-        plain, large, *small = args[1:]
-        chosen = to.select(is_below(to, args[0], limits.limit), plain, large)
-        return to.select(_is_above(to, args[0], limits.limit), chosen, small[0]) if small else chosen
+        return _fitting(to, args[0], limits.limit, *args[1:])
 
     return write.elementwise([squares, *versions], versions[0].type, hint, scalars)
 
@@ -109,14 +108,12 @@ def scale(squares: SSAValue, windows: tuple[Window, ...], limits: Range, write: 
     type = block.element_type_of(squares.type)
 
     def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
-        plain, large, *small = (to.constant(window.scale, type) for window in windows)
-        chosen = to.select(is_below(to, args[0], limits.limit), plain, large)
-        return to.select(_is_above(to, args[0], limits.limit), chosen, small[0]) if small else chosen
+        return _fitting(to, args[0], limits.limit, *(to.constant(window.scale, type) for window in windows))
 
     return write.elementwise([squares], squares.type, "scale", scalars)
 
 
-def is_below(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
+def _is_below(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
     """True below about 2**limit, false for NaN; over the fields of the exact check it always holds."""
     largest = 1024 if isinstance(value.type, Float64Type) else 128
     product = to.multiply(value, to.constant(2.0 ** (largest - limit), value.type))
@@ -126,3 +123,19 @@ def is_below(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
 def _is_above(to: ScalarBuilder, value: SSAValue, limit: int) -> SSAValue:
     """True above about 2**-limit, and for NaN."""
     return to.insert(arith.CmpfOp(value, to.constant(2.0**-limit, value.type), "uge"))
+
+
+def _fitting(
+    to: ScalarBuilder, squares: SSAValue, limit: int, plain: SSAValue, large: SSAValue, *small: SSAValue
+) -> SSAValue:
+    """The one of a few numbers that a sum of squares asks for: the first one, as few rows are very large or
+    very small.
+    """
+    chosen = _likely(to, _is_below(to, squares, limit), plain, large)
+    return _likely(to, _is_above(to, squares, limit), chosen, small[0]) if small else chosen
+
+
+def _likely(to: ScalarBuilder, condition: SSAValue, when_true: SSAValue, when_false: SSAValue) -> SSAValue:
+    select = arith.SelectOp(condition, when_true, when_false)
+    select.attributes[LIKELY] = UnitAttr()
+    return to.insert(select)

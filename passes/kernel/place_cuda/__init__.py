@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ....dialects import block, kernel
+from ....dialects.diagnostics import OpError
 from ....dialects.kernel.placement import is_placed
 from .choice import place_by_any_warps
 from .general import place_generally
@@ -55,6 +56,8 @@ class KernelPlaceCudaPass(ModulePass):
                 assert isinstance(parallel, kernel.ParallelOp)
                 if is_placed(parallel):
                     continue
+                if isinstance(last := parallel.body.block.last_op, kernel.RedoOp):
+                    raise OpError(last, "has no form on a GPU: leave out the pass kernel-speculate")
                 if self.form != "auto" or not self._by_warps(function, parallel):
                     place_generally(function, parallel, self.shared_memory, self.threads)
 

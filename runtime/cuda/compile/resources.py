@@ -26,8 +26,9 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 class KernelResources:
     """The resources of one kernel on one architecture.
 
-    `registers` are those of a thread; `stack`, `spill_stores` and `spill_loads` bytes of a thread's local
-    memory; `static_shared` and `dynamic_shared` bytes of a block. `occupancy` is None where the size of a
+    `registers` are those of a thread, also in functions that the kernel calls; `stack`, `spill_stores` and
+    `spill_loads` bytes of a thread's local memory, the spills without those of functions that are not
+    inlined; `static_shared` and `dynamic_shared` bytes of a block. `occupancy` is None where the size of a
     block is not known, or the architecture's limits are not. `instructions` are counts by the classes of
     `sass.KINDS` in the machine code, each counted once however often it runs; empty where there is no
     disassembler.

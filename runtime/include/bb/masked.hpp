@@ -8,6 +8,8 @@
 //     true if an element is NaN.
 // all_finite(p, by_row, by_column, rows, columns)
 //     true if no element is NaN or infinite.
+// any_set(p, n)
+//     true if one of n elements is not 0.
 // finite_copy(p, by_row, by_column, rows, columns)
 //     A copy with 0 in place of what is not finite, with its strides; `data` is nullptr if there is no memory. The axis
 //     with stride 1 stays the one with stride 1. It is valid until the thread's next call.
@@ -56,6 +58,13 @@ inline __attribute__((noinline)) bool any_nan(const S* p, idx by_row, idx by_col
 template <class S>
 inline __attribute__((noinline)) bool all_finite(const S* p, idx by_row, idx by_column, idx rows, idx columns) {
   return !detail::any_of(p, by_row, by_column, rows, columns, [](auto x) { return !(x - x == 0); });
+}
+
+template <class S>
+BB_INLINE bool any_set(const S* p, idx n) {
+  bool found = false;
+  for (idx i = 0; i < n; i++) found |= p[i] != 0;
+  return found;
 }
 
 template <class S>

@@ -229,8 +229,9 @@ def _regions(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def idle_tensor_cores(report: LaunchReport, text: str, function: kernel.FuncOp) -> list[str]:
-    """The contractions of a kernel that tensor cores have not been seen in."""
-    calls = {n: line.strip() for n, line in enumerate(text.splitlines(), start=1) if "bb::contract" in line}
+    """The contractions of a kernel that tensor cores have not been seen in, those of careful runs apart."""
+    lines = enumerate(text.splitlines(), start=1)
+    calls = {n: line.strip() for n, line in lines if re.search(r"bb::contract(?!_kept)", line)}
     busy = {line.location.line for line in report.lines if line.location and line.mma}
     own = {n: call for n, call in calls.items() if _kernel_at(text, n) == report.kernel}
     wanted = sum(isinstance(op, kernel.ContractOp) for op in function.walk())
@@ -242,9 +243,9 @@ def idle_tensor_cores(report: LaunchReport, text: str, function: kernel.FuncOp) 
 
 
 def _kernel_at(text: str, line: int) -> str:
-    """The function that a line stands in."""
+    """The kernel that a line stands in, or the kernel that a line of a run belongs to."""
     before = "\n".join(text.splitlines()[:line])
-    return re.findall(r"__launch_bounds__\([^)]*\) (\w+)\(", before)[-1]
+    return re.findall(r"(?:__launch_bounds__\([^)]*\) |BB_DEVICE bool run_)(\w+)\(", before)[-1]
 
 
 def rows(seed: int, *shape: int) -> np.ndarray[Any, Any]:

@@ -258,7 +258,6 @@ def test_every_example_on_every_architecture(example: str, arch: str):
         assert all(row.occupancy is None or row.occupancy.blocks for row in compiled.resources(arch))
 
 
-@pytest.mark.xfail(reason="a kernel that may run again with care spills on some architectures")
 @pytest.mark.emulator_full
 @needs_nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
