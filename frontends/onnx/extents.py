@@ -1,7 +1,7 @@
 """Extents as a model names them: polynomials in its dims, such as `seq` and `past + seq`.
 
-ONNX computes shapes with operations on tensors. A known value of such arithmetic is a numpy array, of dtype object
-where its elements are not all numbers; `Extent` is what else may stand in it.
+ONNX computes shapes with operations on tensors. A known value of such arithmetic is a numpy array, of dtype
+object where its elements are not all numbers; `Extent` is what else may stand in it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Arithmetic on known values, mostly shapes, computed by numpy when the model is imported.
 
-`FOLDED` has a function for each operator that shape arithmetic is made of. Each takes the known inputs (None for one
-that is left out) and the node's attributes, and returns an array or several. Elements can be `Extent`s in an array of
-dtype object; what numpy cannot do with them raises, and the node then becomes operations of the program.
+`FOLDED` has a function for each operator that shape arithmetic is made of. Each takes the known inputs (None for
+one that is left out) and the node's attributes, and returns an array or several. Elements can be `Extent`s in an
+array of dtype object; what numpy cannot do with them raises, and the node becomes operations.
 """
 
 from __future__ import annotations
@@ -221,10 +221,9 @@ def _slice(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Kno
     index: list[slice] = [slice(None)] * x.ndim
     for position, axis in enumerate(axes):
         step = 1 if steps is None else int(steps[position])
-        end: int | None = int(ends[position])
-        if step < 0 and end is not None and end < -x.shape[axis]:
-            end = None  # down to the first element
-        index[axis] = slice(int(starts[position]), end, step)
+        end = int(ends[position])
+        to_first = step < 0 and end < -x.shape[axis]
+        index[axis] = slice(int(starts[position]), None if to_first else end, step)
     return x[tuple(index)]
 
 

@@ -1,9 +1,9 @@
 """The walk over an ONNX graph: each node becomes known values or operations of an array function.
 
-A `Value` is known (a numpy array, possibly with `Extent`s as elements), an array of the program, or both: a known
-value becomes an array when an operation asks for it. Small known values are then constants of the program; larger
-ones are weights, arguments that a call binds. A node whose reason for failing is known is recorded, with all others,
-and what depends on it is passed over.
+A `Value` is known (a numpy array, possibly with `Extent`s as elements), an array of the program, or both: a
+known value becomes an array when an operation asks for it. Small known values are then constants of the
+program; larger ones are weights, arguments that a call binds. A node that is not supported is recorded with its
+reason, and what depends on it is passed over.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, cast, overload
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -66,7 +66,7 @@ DEEPEST_CALL = 20
 """Functions of the model that call each other, at most."""
 
 OF_NO_EFFECT = frozenset({"stash_type", "saturate", "round_mode", "seed", "momentum", "overload"})
-"""Attributes that change no result here: statistics are always kept in f32, and all modes are of inference."""
+"""Attributes that change no result here: statistics are kept in f32, and all modes are those of inference."""
 
 RESERVED = frozenset({"out", "threads"})
 """Names of arguments that a call of an executable keeps for itself."""
@@ -75,6 +75,7 @@ Ternary: TypeAlias = Callable[[ScalarBuilder, SSAValue, SSAValue, SSAValue], SSA
 Scalars: TypeAlias = Callable[..., SSAValue]
 """Writes a function of any number of scalars."""
 
+Known: TypeAlias = np.ndarray[Any, Any]
 Result: TypeAlias = "Value | Tensor | Array"
 Operand: TypeAlias = "Value | Tensor | float"
 Convert: TypeAlias = "Callable[[Node], Result | Sequence[Result] | None]"
@@ -120,6 +121,14 @@ class Value:
         if self.known is None or self.known.size != 1 or is_symbolic(self.known):
             return None
         return self.known.reshape(-1)[0].item()
+
+
+def _first(s: ScalarBuilder, a: SSAValue, *_: SSAValue) -> SSAValue:
+    return a
+
+
+def _sum(s: ScalarBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+    return s.insert(ARITHMETIC["add"].of(i64)(a, b))
 
 
 FAILED = Value()
@@ -403,10 +412,7 @@ class Importer:
                 raise Unsupported(f"no array has the extent '{extent}'")
             own = dim(names[0]) if names else factor
             counted = self.counted(own)
-            offset = self.extent(start)
-            add = ARITHMETIC["add"].of(i64)
-            moved = self.pointwise(lambda s, a, b: s.insert(add(a, b)), [counted, offset], i64)
-            parts.append(moved)
+            parts.append(self.pointwise(_sum, [counted, self.extent(start)], i64))
             start = start + own
         if len(parts) == 1:
             raise Unsupported(f"no array has the extent '{extent}'")
@@ -425,7 +431,7 @@ class Importer:
                 missing.append(with_axes(self.counted(extent), rest))
         if not missing:
             return Tensor.of(views.expanded(x.array, shape_from(wanted)), wanted)
-        spread = self.function.elementwise(lambda s, a, *_: a, x.array, *(each.array for each in missing))
+        spread = self.function.elementwise(_first, x.array, *(each.array for each in missing))
         found = Tensor.of(spread, broadcast_dims(x.dims, *(each.dims for each in missing)))
         if found.dims == wanted:
             return found
@@ -440,7 +446,7 @@ class Importer:
     ) -> Tensor:
         """`function(scalars, *elements)` at each element; known numbers stand inside of the region.
 
-        Operands are converted to the type `compute`, and the result to the type `result` (default: as it comes).
+        Operands are converted to the type `compute`, and the result to `result` (default: as it comes).
         """
         values = [each for each in operands if isinstance(each, Value | Tensor)]
         dims = broadcast_dims(*(each.dims for each in values))
@@ -613,7 +619,7 @@ class Importer:
         if own is not None or domain != "":
             return own
         try:
-            schema = onnx.defs.get_schema(node.op_type, self.opsets[""], "")
+            schema: Any = onnx.defs.get_schema(node.op_type, self.opsets[""], "")
         except onnx.defs.SchemaError:
             return None
         if schema.has_function:
@@ -621,7 +627,7 @@ class Importer:
         if not schema.has_context_dependent_function:
             return None
         types = [_type_proto(each) for each in inputs]
-        version = max(
+        version: int | None = max(
             (each for each in schema.context_dependent_function_opset_versions if each <= self.opsets[""]),
             default=None,
         )
@@ -679,7 +685,8 @@ def _with_attributes(node: NodeProto, attributes: Mapping[str, Any]) -> NodeProt
     resolved.CopyFrom(node)
     del resolved.attribute[:]
     for name, value in attributes.items():
-        value = onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+        if isinstance(value, np.ndarray):
+            value = onnx.numpy_helper.from_array(cast("Known", value))
         resolved.attribute.append(onnx.helper.make_attribute(name, value))
     return resolved
 

@@ -56,10 +56,10 @@ def import_onnx(
     """Read an ONNX model as a program of the array dialect; `bb.import_onnx`.
 
     `source` is a path, the bytes of a file, or an `onnx.ModelProto`; opsets from 13 on. External data are read
-    from the folder of the file alone. The program has one function, `main`: first the model's inputs, then its
-    weights, which are declared `bb.constant`. `dims` gives numbers to named dims (`dim_param`); the others
-    become `?`. `values` gives inputs that are the same in every call, such as the bounds of a slice: they are no
-    arguments, and arithmetic on them is done now.
+    from the folder of the file alone. The program has one function, `main`: its arguments are the inputs of the
+    model, and then its weights, which are declared `bb.constant`. `dims` gives numbers to named dims
+    (`dim_param`); the others become `?`. `values` gives inputs that are the same in every call, such as the
+    bounds of a slice: they are no arguments, and arithmetic on them is done now.
 
     Raises ModelError: for a file that is no model or is truncated, and with a line for each node that is not
     supported.
@@ -76,8 +76,8 @@ def from_onnx(
     """Compile an ONNX model and bind its weights; `bb.from_onnx`.
 
     The result takes numpy arrays, as a dict by the names of the model's inputs, by keyword, or in order, and
-    returns a dict by the names of its outputs. `source`, `dims` and `values` are those of `bb.import_onnx`; a dim
-    may also have a range, `{"batch": (1, 8)}`, as in `bb.compile`, which takes the `options`.
+    returns a dict by the names of its outputs. `source`, `dims` and `values` are those of `bb.import_onnx`; a
+    dim may also have a range, `{"batch": (1, 8)}`, as in `bb.compile`, which takes the `options`.
 
     Raises ModelError, and what `bb.compile` raises.
     """
@@ -129,7 +129,11 @@ def imported(
             if 0 in own:
                 if any(isinstance(extent, Extent) for extent in own):
                     raise Unsupported(f"its shape {list(own)} has no elements: fix its dims with dims=")
-                scope[each.name] = Value(known=np.zeros(own, dtype), name=each.name, computed=True)
+                scope[each.name] = Value(
+                    known=np.zeros([int(extent) for extent in own if isinstance(extent, int)], dtype),
+                    name=each.name,
+                    computed=True,
+                )
                 inputs.append(Input(each.name, "", dtype, own))
                 continue
             taken, scope[each.name] = importer.input(each.name, dtype, own)

@@ -1,7 +1,8 @@
 """ONNX files: read, checked, and their tensors as numpy arrays. No data leave the folder of the model.
 
-A file can be truncated, made by a faulty exporter, or made to do harm. `read_model` reads nothing but protobuf, and
-the checks here cover what the rest of the importer relies on; everything that they refuse is one `ModelError`.
+A file can be truncated, made by a faulty exporter, or made to do harm. `read_model` reads nothing but
+protobuf, and the checks here cover what the rest of the importer relies on; what they refuse is one
+`ModelError`.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ def read_tensor(tensor: TensorProto, folder: Path | None) -> np.ndarray[Any, Any
 def _external(
     tensor: TensorProto, dtype: np.dtype[Any], shape: Sequence[int], count: int, folder: Path | None
 ) -> np.ndarray[Any, Any]:
-    """Data of a file in the folder of the model: never one outside of it, by `..`, by a link or by its root."""
+    """Data of a file in the folder of the model, never of one outside: by `..`, by a link or by its root."""
     what = f"tensor '{tensor.name}'"
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")

@@ -1,4 +1,4 @@
-"""Arrays of the program with their extents as the model names them, and the views that keep the names right."""
+"""Arrays of the program with their extents as the model names them, and views that keep the names right."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def checked_axis(axis: int, rank: int) -> int:
 
 
 def reshaped(x: Tensor, dims: Sequence[ExtentLike]) -> Tensor:
-    """The same elements in another shape. Raises Unsupported where unknown extents would have to be merged."""
+    """The same elements in another shape. Raises Unsupported where it would have to merge unknown extents."""
     dims = tuple(dims)
     if x.dims == dims:
         return x

@@ -1,1 +1,1 @@
-"""Operators of ONNX as operations of the array dialect: a table for each family, and all of them in `TABLE`."""
+"""Operators of ONNX as operations of the array dialect, a module for each family; `table` has all of them."""

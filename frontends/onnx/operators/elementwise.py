@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as smath
@@ -124,7 +124,7 @@ def _pow(node: Node) -> Tensor:
     )
 
 
-def _variadic(name: str) -> Convert:
+def _variadic(name: str) -> Callable[[Node], Tensor]:
     def convert(node: Node) -> Tensor:
         type = _numbers(node)
         form = ARITHMETIC[name].of(type)
@@ -148,7 +148,7 @@ operator("Max")(_variadic("max"))
 @operator("Mean")
 def _mean(node: Node) -> Tensor:
     type, count = _floats(node), len(node.inputs)
-    total = node.importer.tensor(node.importer.value(_variadic("add")(node)))
+    total = _variadic("add")(node)
     return node.pointwise(lambda s, a: s.divide(a, s.constant(count, type)), total, compute=type)
 
 

@@ -160,16 +160,13 @@ def _instance_normalization(node: Node) -> Tensor:
     centre = mean(node, wide, axes, keepdims=True)
     deviation = _inverse_deviation(node, wide, centre, axes, eps)
     scale, shift = (_by_channel(node, position, x.rank) for position in (1, 2))
-    return node.pointwise(
-        lambda s, a, m, d, f, b: s.add(s.multiply(s.multiply(s.subtract(a, m), d), f), b),
-        wide,
-        centre,
-        deviation,
-        scale,
-        shift,
-        compute=wide.type,
-        result=x.type,
-    )
+
+    def normal(s: ScalarBuilder, a: SSAValue, *given: SSAValue) -> SSAValue:
+        m, d, factor, offset = given
+        return s.add(s.multiply(s.multiply(s.subtract(a, m), d), factor), offset)
+
+    operands = (wide, centre, deviation, scale, shift)
+    return node.pointwise(normal, *operands, compute=wide.type, result=x.type)
 
 
 @operator("LpNormalization")
