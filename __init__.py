@@ -1,7 +1,8 @@
 """Blockbuster: a compiler that fuses whole-array inference programs into a few block programs.
 
 ``bb.parse`` reads a program, ``bb.PassPipeline`` changes it, ``bb.run`` executes it, ``bb.compile`` makes
-something of it that can be called many times, ``bb.equivalent`` compares two; ``bb.array`` and ``bb.block``
+something of it that can be called many times, ``bb.equivalent`` compares two; ``bb.from_torch`` compiles a
+model of PyTorch; ``bb.array`` and ``bb.block``
 hold the operations, ``bb.ArrayFunction`` and ``bb.BlockFunction`` build programs from Python.
 Importing ``bb`` imports neither numpy nor xDSL: each name is loaded when it is first used.
 """
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from .dialects.context import make_context as make_context
     from .dialects.diagnostics import OpError as OpError
     from .dialects.verification import verify as verify
+    from .frontends.model import Model as Model
+    from .frontends.shared.errors import ModelError as ModelError
+    from .frontends.torch.exported import import_torch as import_torch
+    from .frontends.torch.model import from_torch as from_torch
     from .lowering.frontends.mlir_text import ProgramError as ProgramError
     from .lowering.frontends.mlir_text import parse as parse
     from .lowering.pipelines import PassError as PassError
@@ -53,6 +58,8 @@ _HOMES: dict[str, str] = {
     "HostCompilerError": "runtime.compilation.errors",
     "InputError": "runtime.errors",
     "InterpreterError": "runtime.errors",
+    "Model": "frontends.model",
+    "ModelError": "frontends.shared.errors",
     "OpError": "dialects.diagnostics",
     "PassError": "lowering.pipelines",
     "PassPipeline": "lowering.pipelines",
@@ -62,7 +69,9 @@ _HOMES: dict[str, str] = {
     "Verdict": "runtime.checking.exact.equivalence",
     "build": "dialects.builder",
     "equivalent": "runtime.checking.exact.equivalence",
+    "from_torch": "frontends.torch.model",
     "hard_inputs": "runtime.api",
+    "import_torch": "frontends.torch.exported",
     "interpret": "runtime.interpreter.functions",
     "make_context": "dialects.context",
     "parse": "lowering.frontends.mlir_text",
@@ -86,6 +95,8 @@ __all__ = [
     "HostCompilerError",
     "InputError",
     "InterpreterError",
+    "Model",
+    "ModelError",
     "OpError",
     "PassError",
     "PassPipeline",
@@ -99,7 +110,9 @@ __all__ = [
     "build",
     "compile",
     "equivalent",
+    "from_torch",
     "hard_inputs",
+    "import_torch",
     "interpret",
     "make_context",
     "parse",

@@ -91,11 +91,17 @@ class Library:
     def _compiled(self, program: ModuleOp, weights: tuple[str, ...]) -> Function:
         start = time.perf_counter()
         declare_constants(select_function(program, None), weights)
-        executable = (
-            compile_program(program, dims=self._dims, **self._options)
-            if self._dims
-            else compile_program(program, **self._options)
-        )
+        executable = self._executable(program)
         name = select_function(program, None).sym_name.data
         inputs = tuple(each for each in executable.argument_names if each not in weights)
         return Function(name, program, executable, weights, inputs, time.perf_counter() - start)
+
+    def _executable(self, program: ModuleOp) -> Executable | RangedExecutable:
+        from ..runtime.executable.ranges import all_axes
+
+        if self._dims:
+            known = all_axes(program, select_function(program, None).sym_name.data)
+            dims = {name: ranges for name, ranges in self._dims.items() if name in known}
+            if dims:
+                return compile_program(program, dims=dims, **self._options)
+        return compile_program(program, **self._options)

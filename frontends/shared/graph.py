@@ -92,20 +92,25 @@ class GraphBuilder:
 
 
 def value_name(text: str) -> str:
-    """A name of MLIR like the text: other characters than letters and digits become underscores."""
-    name = re.sub(r"\W", "_", text, flags=re.ASCII)
+    """A name for a value, like the text: `lifted_tensor0` for `lifted.tensor.0`.
+
+    Other characters than letters and digits become underscores, and none stands before a number at the end:
+    there the printer of IR puts numbers of its own.
+    """
+    name = re.sub(r"_+(\d+)$", r"\1", re.sub(r"\W", "_", text, flags=re.ASCII))
     return f"_{name}" if not name or name[0].isdigit() else name
 
 
 def unique_names(texts: Sequence[str]) -> list[str]:
-    """Names of MLIR like the texts, in order; of equal ones, later ones get a number."""
+    """Names for values like the texts, in order; of equal ones, later ones get a number."""
     taken: set[str] = set()
     names: list[str] = []
     for text in texts:
         name = base = value_name(text)
         number = 1
         while name in taken:
-            name, number = f"{base}_{number}", number + 1
+            number += 1
+            name = value_name(f"{base}_{number}")
         taken.add(name)
         names.append(name)
     return names

@@ -119,6 +119,11 @@ def compared(s: ScalarBuilder, kind: Comparison, a: SSAValue, b: SSAValue) -> SS
     return s.insert(arith.CmpiOp(a, b, f"{'u' if a.type == i1 else 's'}{kind}"))
 
 
+def plus(s: ScalarBuilder, a: SSAValue, number: float) -> SSAValue:
+    """a + number, of a float or an integer."""
+    return a if number == 0 else s.insert(ARITHMETIC["add"].of(a.type)(a, s.constant(number, a.type)))
+
+
 def negated(s: ScalarBuilder, a: SSAValue) -> SSAValue:
     """-a, of a float or an integer."""
     return s.negate(a) if is_float(a.type) else s.insert(arith.SubiOp(s.constant(0, a.type), a))

@@ -17,7 +17,7 @@ from ...dialects.scalar import is_float
 from ...dialects.scalar_builder import ScalarBuilder
 from .elementwise import converted, pointwise
 from .errors import Unsupported
-from .scalars import ARITHMETIC
+from .scalars import ARITHMETIC, plus
 
 
 def reshaped(x: Array, shape: Sequence[int]) -> Array:
@@ -180,16 +180,19 @@ def numbers(function: ArrayFunction, values: Sequence[int], shape: Sequence[int]
     return function.apply(array.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, list(values))))
 
 
-def counted(function: ArrayFunction, count: int, type: Attribute, start: float = 0, step: float = 1) -> Array:
-    """`start + step * i` for each i below `count`."""
-    counting = type if is_float(type) else i64 if type == i64 else i32
-    iota = function.apply(array.IotaOp(0, TensorType(counting, [count])))
+def counted(
+    function: ArrayFunction, count: int | Array, type: Attribute, start: float = 0, step: float = 1
+) -> Array:
+    """`start + step * i` for each i below `count`, a number or an array of one axis with that many elements."""
+    counting = type if is_float(type) or type == i64 else i32
+    extent = count if isinstance(count, int) else shape_of(count.value)[0]
+    like = None if isinstance(count, int) else count.value
+    iota = function.apply(array.IotaOp(0, TensorType(counting, [extent]), like=like))
     if (start, step) == (0, 1):
         return converted(iota, type)
-    times, plus = ARITHMETIC["mul"].of(counting), ARITHMETIC["add"].of(counting)
 
     def term(s: ScalarBuilder, i: SSAValue) -> SSAValue:
-        scaled = i if step == 1 else s.insert(times(i, s.constant(step, counting)))
-        return scaled if start == 0 else s.insert(plus(scaled, s.constant(start, counting)))
+        scaled = i if step == 1 else s.insert(ARITHMETIC["mul"].of(counting)(i, s.constant(step, counting)))
+        return plus(s, scaled, start)
 
     return pointwise(term, (iota,), counting, type)
