@@ -1,8 +1,8 @@
 """Arithmetic on known values, mostly shapes, computed by numpy when the model is imported.
 
-`FOLDED` has a function for each operator that shape arithmetic is made of. Each takes the known inputs (None for
-one that is left out) and the node's attributes, and returns an array or several. Elements can be `Extent`s in an
-array of dtype object; what numpy cannot do with them raises, and the node becomes operations.
+`FOLDED` has a function for each operator that shape arithmetic is made of. Each takes the known inputs (None
+for one that is left out) and the node's attributes, and returns an array or several. Elements can be
+`Extent`s in an array of dtype object; what numpy cannot do with them raises, and the node becomes operations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .extents import Extent, divided, tidy
 from .reader import DTYPES
 
 Known: TypeAlias = np.ndarray[Any, Any]
-Fold: TypeAlias = Callable[[Sequence[Known | None], Mapping[str, Any]], "Known | Sequence[Known]"]
+Fold: TypeAlias = Callable[[Sequence[Known | None], Mapping[str, Any]], "Known | list[Known]"]
 
 MOST_ELEMENTS = 4096
 """A value with more elements stays a computation: it is data, not arithmetic on shapes."""
@@ -228,7 +228,7 @@ def _slice(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Kno
 
 
 @_fold("Split")
-def _split(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Sequence[Known]:
+def _split(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> list[Known]:
     x, axis = _given(inputs, 0), attributes.get("axis", 0)
     if len(inputs) > 1 and inputs[1] is not None:
         sizes = [int(each) for each in inputs[1]]
@@ -297,7 +297,8 @@ def fold(operator: str, inputs: Sequence[Known | None], attributes: Mapping[str,
             found = function(inputs, attributes)
     except (Unsupported, TypeError, ValueError, IndexError, OverflowError):
         return None
-    results = [tidy(each) for each in ([found] if isinstance(found, np.ndarray | np.generic) else found)]
+    several = found if isinstance(found, list) else [found]  # numpy gives an element itself for rank 0
+    results = [tidy(each) for each in several]
     return None if any(each.size > MOST_ELEMENTS for each in results) else results
 
 

@@ -2,8 +2,8 @@
 
 A `Value` is known (a numpy array, possibly with `Extent`s as elements), an array of the program, or both: a
 known value becomes an array when an operation asks for it. Small known values are then constants of the
-program; larger ones are weights, arguments that a call binds. A node that is not supported is recorded with its
-reason, and what depends on it is passed over.
+program; larger ones are weights, arguments that a call binds. A node that is not supported is recorded with
+its reason, and what depends on it is passed over.
 """
 
 from __future__ import annotations
@@ -343,8 +343,9 @@ class Importer:
     def _constant(self, value: Value, known: np.ndarray[Any, Any]) -> Array:
         type = TensorType(element_type(known.dtype), list(known.shape))
         flat = known.reshape(-1)
+        first: Any = cast("Any", flat[0]).item()
         if known.size == 1 or (value.computed and (flat == flat[0]).all()):
-            return self.function.apply(array.ConstantOp(dense_splat(type, flat[0].item())))
+            return self.function.apply(array.ConstantOp(dense_splat(type, first)))
         if known.dtype.kind not in "ib" or known.size > MOST_CONSTANT_ELEMENTS:
             argument = self.argument(value.name, type)
             label = argument.value.name_hint
@@ -478,11 +479,13 @@ class Importer:
         """Elements of `a` where the condition holds, else of `b`; all broadcast."""
         dims = broadcast_dims(condition.dims, a.dims, b.dims)
         rank = max(len(each.dims) for each in (condition, a, b) if each.number is None or each is condition)
-        operands = [
-            self.tensor(each).array if each.number is None or len(each.dims) > rank else each.number
-            for each in (a, b)
-        ]
-        return Tensor.of(elementwise.where(self.tensor(condition).array, *operands, a.type), dims)
+
+        def operand(each: Value) -> Array | float:
+            number = each.number
+            return self.tensor(each).array if number is None or len(each.dims) > rank else number
+
+        holds = self.tensor(condition).array
+        return Tensor.of(elementwise.where(holds, operand(a), operand(b), a.type), dims)
 
     def value(self, result: Result) -> Value:
         """What a converter gives as a value of the graph."""

@@ -55,9 +55,9 @@ def import_onnx(
 ) -> ModuleOp:
     """Read an ONNX model as a program of the array dialect; `bb.import_onnx`.
 
-    `source` is a path, the bytes of a file, or an `onnx.ModelProto`; opsets from 13 on. External data are read
-    from the folder of the file alone. The program has one function, `main`: its arguments are the inputs of the
-    model, and then its weights, which are declared `bb.constant`. `dims` gives numbers to named dims
+    `source` is a path, the bytes of a file, or an `onnx.ModelProto`; opsets from 13 on. External data are
+    read from the folder of the file alone. The program has one function, `main`: its arguments are the inputs
+    of the model, and then its weights, which are declared `bb.constant`. `dims` gives numbers to named dims
     (`dim_param`); the others become `?`. `values` gives inputs that are the same in every call, such as the
     bounds of a slice: they are no arguments, and arithmetic on them is done now.
 

@@ -17,6 +17,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 import onnx
+import onnx.parser
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ..shared.errors import ModelError
@@ -26,6 +27,9 @@ FIRST_OPSET = 13
 
 LARGEST_FILE = 2**31 - 1
 """Bytes of a protobuf; larger models keep their weights in other files."""
+
+TEXT = ".onnxtxt"
+"""Ending of the names of files in ONNX's own text format, which is for small models and tests."""
 
 ONNX_DOMAINS = ("", "ai.onnx")
 """The two spellings of ONNX's own domain."""
@@ -80,9 +84,8 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Model:
         else:
             path = Path(source)
             name, folder, data = str(path), path.parent, _bytes_of(path)
-        proto = ModelProto()
         try:
-            proto.ParseFromString(data)
+            proto = _parsed(data, name.endswith(TEXT))
         except (DecodeError, UnicodeDecodeError, ValueError) as error:
             raise ModelError(f"{name} is no ONNX model, or it is truncated: {_line(error)}") from None
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
@@ -98,6 +101,17 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Model:
     model = Model(proto.graph, opsets, functions, folder, name)
     check_graph(proto.graph, set(), name)
     return model
+
+
+def _parsed(data: bytes, is_text: bool) -> ModelProto:
+    if is_text:
+        try:
+            return onnx.parser.parse_model(data.decode())
+        except onnx.parser.ParseError as error:
+            raise ValueError(str(error)) from None
+    proto = ModelProto()
+    proto.ParseFromString(data)
+    return proto
 
 
 def _bytes_of(path: Path) -> bytes:
