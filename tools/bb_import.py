@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace) -> None:
     found = imported(options.model, dims)
     if options.weights is not None:
         _write_weights(options.weights, found.weights)
-    text = f"{found.module}\n"
+    text = f"{found.module!s}\n"
     if options.output == "-":
         write_stdout(text)
     else:

@@ -29,10 +29,12 @@ class Extent:
         self.terms = {names: factor for names, factor in sorted(terms.items()) if factor}
 
     def __repr__(self) -> str:
-        def term(names: Monomial, factor: int) -> str:
-            return "*".join([str(factor)] * (factor != 1 or not names) + list(names))
-
-        return " + ".join(term(names, factor) for names, factor in reversed(self.terms.items())) or "0"
+        text = ""
+        for names, factor in reversed(self.terms.items()):
+            size = "*".join([str(abs(factor))] * (abs(factor) != 1 or not names) + list(names))
+            sign = "-" if factor < 0 else "+"
+            text += f" {sign} {size}" if text else f"{'-' if factor < 0 else ''}{size}"
+        return text or "0"
 
     def __hash__(self) -> int:
         return hash(tuple(self.terms.items()))

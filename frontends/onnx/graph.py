@@ -46,7 +46,7 @@ from ..shared.scalars import converted as converted_scalar
 from . import reader
 from .extents import Dims, Extent, ExtentLike, as_dims, broadcast_dims, dim, product, shape_from, tidy
 from .folding import fold, is_symbolic
-from .tensors import Tensor, with_axes
+from .tensors import Tensor, part, with_axes
 
 ELEMENTS: Mapping[np.dtype[Any], Attribute] = {
     reader.DTYPES[TensorProto.FLOAT]: f32,
@@ -304,7 +304,7 @@ class Importer:
     def _argument_name(self, name: str) -> str:
         label = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "value"
         label = re.sub(r"_+([0-9]+)$", r"\1", label)  # xDSL removes such an ending
-        label = f"_{label}" if label[0].isdigit() else label
+        label = f"v{label}" if label[0].isdigit() else label
         fresh, number = label, 1
         while fresh in self._names:
             number += 1
@@ -343,8 +343,8 @@ class Importer:
     def _constant(self, value: Value, known: np.ndarray[Any, Any]) -> Array:
         type = TensorType(element_type(known.dtype), list(known.shape))
         flat = known.reshape(-1)
-        first: Any = cast("Any", flat[0]).item()
-        if known.size == 1 or (value.computed and (flat == flat[0]).all()):
+        first: Any = flat[0].item()
+        if known.size == 1 or (value.computed and bool((flat == flat[0]).all())):
             return self.function.apply(array.ConstantOp(dense_splat(type, first)))
         if known.dtype.kind not in "ib" or known.size > MOST_CONSTANT_ELEMENTS:
             argument = self.argument(value.name, type)
@@ -406,6 +406,10 @@ class Importer:
                 if other != axis:
                     found = views.part(found, other, 0, 1)
             return Tensor.of(views.reshaped(found, shape_from((extent,))), (extent,))
+        fewer = -extent.terms.get((), 0)
+        if fewer > 0:  # the last ones of those without the subtraction, moved to the front
+            longer = part(self.counted(extent + fewer), 0, fewer, -1)
+            return self.pointwise(_sum, [longer, float(-fewer)], i64)
         parts: list[Tensor] = []
         start: ExtentLike = 0
         for names, factor in extent.terms.items():

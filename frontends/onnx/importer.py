@@ -187,8 +187,8 @@ def _dims(each: reader.Declared, fixed: Mapping[str, int], names: set[str]) -> D
         name = f"{each.name}_{axis}" if extent is None else extent
         names.add(name)
         if name in fixed:
-            if fixed[name] < 1:
-                raise ModelError(f"dim '{name}' is {fixed[name]}, expected at least 1")
+            if fixed[name] < 0:
+                raise ModelError(f"dim '{name}' is {fixed[name]}, expected at least 0")
             found.append(int(fixed[name]))
         else:
             found.append(dim(name))

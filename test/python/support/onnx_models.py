@@ -29,7 +29,7 @@ class GraphOf:
         self.inputs.append(helper.make_tensor_value_info(name, element or self.element, dims))
         return name
 
-    def output(self, value: str, name: str = "y") -> None:
+    def output(self, value: str, name: str = "result") -> None:
         self.node("Identity", value, outputs=[name])
         self.outputs.append(helper.make_tensor_value_info(name, self.element, None))
 
@@ -123,7 +123,12 @@ def encoder_layer(g: GraphOf, x: str, mask: str, name: str, width: int, count: i
 
 
 def encoder(
-    layers: int = 1, width: int = 32, count: int = 4, words: int = 50, dtype: Any = np.float32, opset: int = 17
+    layers: int = 1,
+    width: int = 32,
+    count: int = 4,
+    words: int = 50,
+    dtype: Any = np.float32,
+    opset: int = 17,
 ) -> ModelProto:
     """A sentence encoder of the BERT family, with symbolic batch and length, as torch.onnx writes it."""
     g = GraphOf(dtype)
