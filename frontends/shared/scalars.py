@@ -63,6 +63,7 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
     "div": Arithmetic(arith.DivfOp, None),
     "div_floor": Arithmetic(None, arith.FloorDivSIOp),
     "div_trunc": Arithmetic(None, arith.DivSIOp),
+    "rem_trunc": Arithmetic(None, arith.RemSIOp),
     "max": Arithmetic(arith.MaximumfOp, arith.MaxSIOp, arith.OrIOp),
     "min": Arithmetic(arith.MinimumfOp, arith.MinSIOp, arith.AndIOp),
     "and": Arithmetic(None, arith.AndIOp, arith.AndIOp),

@@ -166,6 +166,11 @@ def filled(function: ArrayFunction, shape: Sequence[int], type: Attribute, value
     return function.constant(value, TensorType(type, shape))
 
 
+def first_of(s: ScalarBuilder, a: SSAValue, _: SSAValue) -> SSAValue:
+    """The first of two elements: a function that repeats an array to the shape of another one."""
+    return a
+
+
 def filled_like(x: Array, type: Attribute, value: float) -> Array:
     """An array of the shape of `x` with one value everywhere, unknown extents included."""
     shape = shape_of(x.value)
@@ -183,7 +188,7 @@ def numbers(function: ArrayFunction, values: Sequence[int], shape: Sequence[int]
 def counted(
     function: ArrayFunction, count: int | Array, type: Attribute, start: float = 0, step: float = 1
 ) -> Array:
-    """`start + step * i` for each i below `count`, a number or an array of one axis with that many elements."""
+    """`start + step * i` for each i below `count`: a number, or an array of one axis with that extent."""
     counting = type if is_float(type) or type == i64 else i32
     extent = count if isinstance(count, int) else shape_of(count.value)[0]
     like = None if isinstance(count, int) else count.value

@@ -29,7 +29,7 @@ class TorchBoundary:
         self._tensors = {name: exported.tensor(name) for name in exported.weights.values()}
         self._ranges = exported.ranges
         self.results_taken = [
-            self._weights.get(output) or value_of(output) for output in self._outputs if isinstance(output, Node)
+            self._weights.get(output) or value_of(output) for output in exported.output_nodes
         ]
         """Names of the values that the model has to give as results."""
 
@@ -62,10 +62,14 @@ class TorchBoundary:
         if not isinstance(meta, torch.Tensor):
             return
         if not isinstance(leaf, torch.Tensor):
-            raise InputError(f"argument '{node.name}' is of type {type(leaf).__name__}, expected {_shown(meta)}")
+            raise InputError(
+                f"argument '{node.name}' is of type {type(leaf).__name__}, expected {_shown(meta)}"
+            )
         fits = leaf.dtype == meta.dtype and len(leaf.shape) == len(meta.shape)
         if not fits or not all(map(self._fits, meta.shape, leaf.shape, [extents] * len(leaf.shape))):
-            raise InputError(f"argument '{node.name}' is {_shown(leaf)}, expected {self._expected(meta, extents)}")
+            raise InputError(
+                f"argument '{node.name}' is {_shown(leaf)}, expected {self._expected(meta, extents)}"
+            )
 
     def _fits(self, expected: Any, found: int, extents: dict[str, int]) -> bool:
         if isinstance(expected, int):
@@ -95,7 +99,10 @@ class TorchBoundary:
     def weight(self, name: str, value: Any) -> Any:
         """Return a weight as an array. Raises InputError for another shape or dtype."""
         expected = self._tensors[name]
-        same = isinstance(value, torch.Tensor) and (value.shape, value.dtype) == (expected.shape, expected.dtype)
+        same = isinstance(value, torch.Tensor) and (value.shape, value.dtype) == (
+            expected.shape,
+            expected.dtype,
+        )
         if not same:
             raise InputError(f"weight '{name}' is {_shown(value)}, expected {_shown(expected)}")
         return as_array(value)

@@ -17,6 +17,8 @@ from ..functions import Library
 from ..model import HostStep, Layer, Step
 from ..shared.errors import ModelError, Problem
 from ..shared.graph import unique_names, value_name
+from .aten import VIEWS
+from .aten.context import op_name
 from .graph import Argument, import_nodes, is_number, origin_of
 from .parts import Part, names_of_weights, split
 from .types import as_array, as_tensor, tensor_type
@@ -49,9 +51,11 @@ class GraphCompiler:
     fallback: Fallback = "torch"
     layers: bool = True
     threads: int | None = None
+    views_by_torch: bool = False
+    """True to leave parts that only move elements to torch, which needs no copy for most of them."""
 
     def compile(self, outputs: Iterable[Node]) -> Steps:
-        """Compile all that can be imported; torch runs the rest, or with fallback "error" ModelError is raised."""
+        """Compile what can be imported. Torch runs the rest; with fallback "error" there is a ModelError."""
         start = time.perf_counter()
         given = list(outputs)
         probed = self._probe()
@@ -72,7 +76,7 @@ class GraphCompiler:
         return import_nodes("probe", self.nodes, arguments, [])
 
     def _step(self, number: int, part: Part, problems: list[Problem]) -> Step:
-        if not part.compiled:
+        if not part.compiled or (self.views_by_torch and all(map(only_moves, part.nodes))):
             return host_step(part, self.weights)
         try:
             return self._layer(number, part)
@@ -101,6 +105,11 @@ class GraphCompiler:
             [value_of(node) for node in part.outputs],
             self.threads,
         )
+
+
+def only_moves(node: Node) -> bool:
+    """True for a node that computes nothing."""
+    return (name := op_name(node.target)) in VIEWS or name in ("clone.default", "alias.default", "getitem")
 
 
 def host_step(part: Part, weights: Mapping[Node, str]) -> HostStep:

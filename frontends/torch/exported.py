@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
@@ -26,7 +27,7 @@ KEPT = frozenset(
         *("layer_norm", "rms_norm", "softmax", "silu", "gelu"),
     )
 )
-"""Operations that are not decomposed: the array dialect has them, or something nearer to them than their parts."""
+"""Operations that are not decomposed: the array dialect has them, or something nearer than their parts."""
 
 MAIN = "main"
 """Name of the function of a whole program."""
@@ -42,10 +43,12 @@ def decompositions() -> dict[Any, Any]:
 
 
 def _plain_name(op: Any) -> str:
-    return op.name().partition("::")[2].partition(".")[0] if isinstance(op, torch._ops.OpOverload) else ""
+    return op.name().partition("::")[2].partition(".")[0] if isinstance(op, OpOverload) else ""
 
 
-def export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dims: Any) -> ExportedProgram:
+def export(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dims: Any
+) -> ExportedProgram:
     """Export a module that is not training. Raises ModelError."""
     if module.training:
         raise ModelError(f"{type(module).__name__} is in training mode, expected a module after eval()")
@@ -69,9 +72,9 @@ class Exported:
         """Decompose a program. Raises ModelError for one that changes buffers or its inputs."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = program.run_decompositions(decompositions())
+            program = cast("Any", program).run_decompositions(decompositions())
         changed = [
-            Problem(Origin(str(spec.kind.name).lower()), f"the program changes '{spec.target}', which bb cannot")
+            Problem(Origin(spec.kind.name.lower()), f"the program changes '{spec.target}'")
             for spec in program.graph_signature.output_specs
             if spec.kind is not OutputKind.USER_OUTPUT
         ]
@@ -103,7 +106,7 @@ class Exported:
     def outputs(self) -> list[Any]:
         """Nodes and constants that the program returns, in order."""
         (output,) = (node for node in self.nodes if node.op == "output")
-        return list(output.args[0])
+        return list(cast("Sequence[Any]", output.args[0]))
 
     @property
     def output_nodes(self) -> list[Node]:
@@ -124,7 +127,8 @@ class Exported:
     def ranges(self) -> dict[str, tuple[int, int]]:
         """The smallest and largest extents of symbols that have a largest one."""
         found: dict[str, tuple[int, int]] = {}
-        for symbol, limits in self.program.range_constraints.items():
+        constraints: Mapping[Any, Any] = cast("Any", self.program).range_constraints
+        for symbol, limits in constraints.items():
             if str(limits.upper).isdigit():
                 found[str(symbol)] = (max(1, int(limits.lower)), int(limits.upper))
         return found
@@ -132,14 +136,14 @@ class Exported:
     def tensor(self, name: str) -> torch.Tensor:
         """A weight by its name; buffers that are not persistent are among the constants."""
         state = self.program.state_dict
-        return state[name] if name in state else self.program.constants[name]
+        return state[name] if name in state else cast("torch.Tensor", self.program.constants[name])
 
 
-def import_torch(program: ExportedProgram | str) -> ModuleOp:
+def import_torch(program: ExportedProgram) -> ModuleOp:
     """Return an exported program as a function `main` of the array dialect.
 
-    Its arguments are parameters, buffers and constants, declared `bb.constant`, then the inputs of the program
-    that it reads; weights stay arguments. Operations carry the file and line of the model. int64 stays i64.
+    Its arguments are parameters, buffers and constants, declared `bb.constant`, then the inputs that the
+    program reads; weights stay arguments. Operations carry the file and line of the model. int64 stays i64.
 
     Raises ModelError with all operations that cannot be imported, each with its module, file and line.
     """

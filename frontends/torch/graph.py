@@ -18,7 +18,7 @@ from ...dialects.builder import Array, ArrayFunction, build
 from ..shared.errors import Origin, Problem, Unsupported
 from ..shared.graph import GraphBuilder
 from .aten import CONVERTERS, Context, Symbols
-from .aten.context import op_name
+from .aten.context import metas_of, op_name
 from .types import ELEMENT_TYPES, tensor_type
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
@@ -27,7 +27,7 @@ _TORCH = os.path.dirname(torch.__file__) + os.sep
 def origin_of(node: Node) -> Origin:
     """The operation, module and line of the model that a node comes from.
 
-    The line is that of the innermost frame outside of torch itself, for `nn.Linear` is not where a user looks.
+    The line is that of the innermost frame outside of torch: a user does not look inside of `nn.Linear`.
     """
     frames = re.findall(r'File "([^"]+)", line (\d+)', str(node.meta.get("stack_trace") or ""))
     own = [frame for frame in frames if not frame[0].startswith(_TORCH)] or frames
@@ -120,7 +120,7 @@ class _Nodes:
 
     def define(self, node: Node, arrays: Sequence[Array | None]) -> None:
         self.values[node] = arrays
-        for meta, array in zip(_metas(node), arrays, strict=True):
+        for meta, array in zip(metas_of(node), arrays, strict=True):
             if array is not None:
                 self.symbols.learn(meta, array)
 
@@ -132,7 +132,7 @@ class _Nodes:
             if source in self.failed:
                 self.failed.add(node)
             return
-        expected = [tensor_type(meta) for meta in _metas(node)]
+        expected = [tensor_type(meta) for meta in metas_of(node)]
         before = len(self.graph.problems)
         self.define(node, self._convert(node, expected))
         if len(self.graph.problems) > before:
@@ -145,7 +145,7 @@ class _Nodes:
         converter = CONVERTERS.get(name)
         if converter is None:
             return self.graph.missing(origin, "there is no such operation in the array dialect", expected)
-        for meta in _metas(node):
+        for meta in metas_of(node):
             if isinstance(meta, torch.Tensor) and meta.dtype not in ELEMENT_TYPES:
                 reason = f"it gives elements of {str(meta.dtype).removeprefix('torch.')}"
                 return self.graph.missing(origin, reason, expected)
@@ -178,11 +178,6 @@ class _Nodes:
 
 _IGNORED = frozenset(("layout", "device", "pin_memory", "memory_format", "non_blocking"))
 """Keywords that say where elements lie, and not what they are."""
-
-
-def _metas(node: Node) -> list[Any]:
-    meta = node.meta.get("val")
-    return list(cast("Sequence[Any]", meta)) if isinstance(meta, tuple | list) else [meta]
 
 
 def _type_of(node: Node) -> TensorType[Attribute]:

@@ -47,7 +47,9 @@ def from_torch(
         raise InputError(f"fallback is {fallback!r}, expected 'torch' or 'error'")
     if isinstance(model, ExportedProgram):
         if args or kwargs or dynamic_shapes is not None:
-            raise InputError("an exported program has its arguments: give args and dynamic_shapes to torch.export")
+            raise InputError(
+                "an exported program has its arguments: give args and dynamic_shapes to torch.export"
+            )
         program = model
     else:
         program = export(model, args, kwargs or {}, dynamic_shapes)

@@ -58,7 +58,9 @@ def _list_member(node: Node) -> tuple[str, str] | None:
     return None
 
 
-def split(nodes: Sequence[Node], failed: Collection[Node], outputs: Sequence[Node], *, layers: bool) -> list[Part]:
+def split(
+    nodes: Sequence[Node], failed: Collection[Node], outputs: Sequence[Node], *, layers: bool
+) -> list[Part]:
     """Cut a graph into parts in an order in which they can run.
 
     `failed` are the nodes that torch has to run. All nodes of one kind that can run come before the other
@@ -168,10 +170,12 @@ def _with_numbers(nodes: Sequence[Node]) -> list[Node]:
 
 
 def names_of_weights(part: Part, weights: Mapping[Node, str]) -> dict[Node, str]:
-    """Names of the weights that a part takes, without the path of its layer: alike in layers that are alike."""
+    """Names of the weights of a part: in a layer without its path, so that layers that are alike have the
+    same ones, and `w` for a weight from outside of the layer.
+    """
     prefix = f"{part.layer}."
     return {
-        node: re.sub(r"_?\d+$", "", name) if not name.startswith(prefix) else name.removeprefix(prefix)
+        node: name.removeprefix(prefix) if name.startswith(prefix) else "w" if part.layer else name
         for node in part.inputs
         if (name := weights.get(node)) is not None
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -67,7 +67,9 @@ def as_tensor(array: Any) -> torch.Tensor:
         return array
     if not isinstance(array, np.ndarray):
         return torch.from_dlpack(array)
-    own: Array = array if array.flags.writeable else array.copy()
+    own = cast("Array", array)
+    own = own if own.flags.writeable else own.copy()
+    from_numpy: Callable[[Array], torch.Tensor] = cast("Any", torch).from_numpy
     if own.dtype == BFLOAT16:
-        return torch.from_numpy(own.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(own)
+        return from_numpy(own.view(np.int16)).view(torch.bfloat16)
+    return from_numpy(own)

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from ....dialects.array import DYNAMIC, element_type_of, shape_of
 from ....dialects.builder import Array
 from ....dialects.scalar_builder import ScalarBuilder
-from ...shared import contractions, reductions, scalars, views
+from ...shared import contractions, elementwise, reductions, scalars, views
 from ...shared.elementwise import binary, converted, pointwise
 from ...shared.errors import Unsupported
 from .context import Context, Converter
@@ -55,6 +55,21 @@ def _variance_and_mean(
     axes = reductions.axes_of(x, dims)
     spread = reductions.variance(x, axes, keepdim, 1 if correction is None else correction)
     return [spread, reductions.mean(x, axes, keepdim, element_type_of(x.value))]
+
+
+def _norm(
+    c: Context, x: Array, ord: float = 2, dims: Axes = None, keepdim: bool = False, dtype: Any = None
+) -> Array:
+    """The 1, 2 or maximum norm of vectors."""
+    x, axes = c.same(x), reductions.axes_of(x, dims)
+    if ord == 2:
+        return elementwise.unary("sqrt", reductions.total(x * x, axes, keepdim, c.type))
+    size = pointwise(scalars.absolute, (x,), c.type)
+    if ord == 1:
+        return reductions.total(size, axes, keepdim, c.type)
+    if ord == math.inf:
+        return reductions.extreme("max", size, axes, keepdim)
+    raise Unsupported(f"the norm of order {ord}")
 
 
 def _cumsum(c: Context, x: Array, dim: int, dtype: Any = None) -> Array:
@@ -146,7 +161,7 @@ def _linear(c: Context, x: Array, weight: Array, bias: Array | None = None) -> A
 
 def _each(value: Any, count: int) -> list[int]:
     """One number for each axis of an image."""
-    values = list(value) if isinstance(value, list | tuple) else [value]
+    values: list[int] = list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownArgumentType]
     return values * count if len(values) == 1 else values
 
 
@@ -273,6 +288,7 @@ COMPUTE: dict[str, Converter] = {
     **{f"all.{form}": _truths(reductions.all_true) for form in ("default", "dim", "dims")},
     "var.correction": _variance,
     "var_mean.correction": _variance_and_mean,
+    "linalg_vector_norm.default": _norm,
     "cumsum.default": _cumsum,
     **dict.fromkeys(("softmax.int", "_softmax.default", "_safe_softmax.default"), _softmax),
     **dict.fromkeys(("log_softmax.int", "_log_softmax.default"), _log_softmax),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import Node
 from xdsl.ir import Attribute
 
@@ -14,7 +15,7 @@ from ....dialects.array import DYNAMIC, element_type_of, shape_of
 from ....dialects.builder import Array, ArrayFunction
 from ...shared.elementwise import pointwise
 from ...shared.errors import Unsupported
-from ...shared.views import counted, filled, part, reshaped
+from ...shared.views import counted, filled, first_of, part, reshaped
 from ..types import element_type, extents
 
 Converter: TypeAlias = Callable[..., "Array | Sequence[Array | None]"]
@@ -29,7 +30,8 @@ class Symbols:
     def learn(self, meta: Any, array: Array) -> None:
         """Note the symbolic extents of an array."""
         if isinstance(meta, torch.Tensor):
-            for axis, extent in enumerate(meta.shape):
+            shape = cast("Sequence[Any]", meta.shape)
+            for axis, extent in enumerate(shape):
                 if not isinstance(extent, int):
                     self._sources.setdefault(_text(extent), (array, axis))
 
@@ -46,12 +48,18 @@ class Symbols:
 
 
 def _text(extent: Any) -> str:
-    return str(extent.node.expr) if isinstance(extent, torch.SymInt) else str(extent)
+    return str(cast("Any", extent).node.expr) if isinstance(extent, torch.SymInt) else str(extent)
 
 
 def same_extent(a: Any, b: Any) -> bool:
     """True if two extents of torch are known to be equal, without a guard on symbols."""
     return _text(a) == _text(b)
+
+
+def metas_of(node: Node) -> list[Any]:
+    """The fake tensors that torch has for all results of a node."""
+    meta = node.meta.get("val")
+    return list(cast("Sequence[Any]", meta)) if isinstance(meta, tuple | list) else [meta]
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class Context:
     @property
     def metas(self) -> list[Any]:
         """The fake tensors of all results."""
-        return list(self.meta) if isinstance(self.meta, tuple | list) else [self.meta]
+        return metas_of(self.node)
 
     @property
     def type(self) -> Attribute:
@@ -110,12 +118,12 @@ class Context:
             if extent == 1 and wanted == DYNAMIC:
                 line = self.symbols.line(meta.shape[axis])
                 line = reshaped(line, [DYNAMIC if i == axis else 1 for i in range(rank)])
-                x = self.function.elementwise(lambda s, a, _: a, x, line)
+                x = self.function.elementwise(first_of, x, line)
         own = list(shape_of(x.value))
         if own == target:
             return x
         zero = filled(self.function, [e if e != DYNAMIC else 1 for e in target], element_type_of(x.value), 0)
-        return self.function.elementwise(lambda s, a, _: a, x, zero)
+        return self.function.elementwise(first_of, x, zero)
 
     def counted(self, extent: Any, type: Attribute, start: float = 0, step: float = 1) -> Array:
         """`start + step * i` for each i below an extent, which may be symbolic."""
@@ -131,7 +139,7 @@ class Context:
 
 def op_name(target: Any) -> str:
     """`add.Tensor` for `torch.ops.aten.add.Tensor`; with its namespace for others than ATen's."""
-    if isinstance(target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+    if isinstance(target, OpOverload):
         namespace, _, name = target.name().partition("::")
         name = name if "." in name else f"{name}.default"
         return name if namespace == "aten" else f"{namespace}.{name}"

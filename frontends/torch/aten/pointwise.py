@@ -28,7 +28,10 @@ def _floats(c: Context, x: Array) -> Array:
 
 
 def _function(name: str) -> Converter:
-    return lambda c, x: elementwise.unary(name, _floats(c, x))
+    def convert(c: Context, x: Array) -> Array:
+        return elementwise.unary(name, _floats(c, x))
+
+    return convert
 
 
 def _scalar_function(function: scalars.Unary) -> Converter:
@@ -80,8 +83,17 @@ def _division(c: Context, a: Operand, b: Operand, rounding_mode: str | None = No
     return pointwise(floor, (a, b), scalars.computed_in(c.type), c.type)
 
 
+def _floor_division(c: Context, a: Operand, b: Operand) -> Array:
+    return _division(c, a, b, "floor")
+
+
 def _remainder(c: Context, a: Operand, b: Operand) -> Array:
     return pointwise(scalars.floored_remainder, (a, b), scalars.computed_in(c.type), c.type)
+
+
+def _truncated_remainder(c: Context, a: Operand, b: Operand) -> Array:
+    """The remainder with the sign of the dividend, of integers."""
+    return elementwise.binary("rem_trunc", a, b, c.type)
 
 
 def _comparison(kind: scalars.Comparison) -> Converter:
@@ -93,7 +105,10 @@ def _comparison(kind: scalars.Comparison) -> Converter:
 
 
 def _logical(name: str) -> Converter:
-    return lambda c, a, b: elementwise.binary(name, a, b, i1)
+    def convert(c: Context, a: Operand, b: Operand) -> Array:
+        return elementwise.binary(name, a, b, i1)
+
+    return convert
 
 
 def _logical_not(c: Context, x: Array) -> Array:
@@ -114,6 +129,10 @@ def _power_of(c: Context, a: Operand, b: Operand) -> Array:
 
 def _clamp(c: Context, x: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
     return elementwise.clamp(x, min, max, c.type)
+
+
+def _clamp_max(c: Context, x: Array, high: Operand) -> Array:
+    return _clamp(c, x, None, high)
 
 
 def _where(c: Context, condition: Array, a: Operand, b: Operand) -> Array:
@@ -140,6 +159,14 @@ def _dropout(c: Context, x: Array, p: float, train: bool) -> Array:
 
 def _gelu(c: Context, x: Array, approximate: str = "none") -> Array:
     return x.gelu("tanh" if approximate == "tanh" else "exact")
+
+
+def _sigmoid(c: Context, x: Array) -> Array:
+    return _floats(c, x).sigmoid()
+
+
+def _silu(c: Context, x: Array) -> Array:
+    return x.silu()
 
 
 def _relu(c: Context, x: Array) -> Array:
@@ -207,11 +234,12 @@ POINTWISE: dict[str, Converter] = {
             "__and__": _binary("and"),
             "__or__": _binary("or"),
             "remainder": _remainder,
+            "fmod": _truncated_remainder,
         }.items()
         for overload in ("Tensor", "Scalar")
     },
     **dict.fromkeys(("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode"), _division),
-    "floor_divide.default": lambda c, a, b: _division(c, a, b, "floor"),
+    "floor_divide.default": _floor_division,
     **{f"{kind}.{t}": _comparison(kind) for kind in scalars.COMPARISONS for t in ("Tensor", "Scalar")},
     "maximum.default": _binary("max"),
     "minimum.default": _binary("min"),
@@ -222,7 +250,7 @@ POINTWISE: dict[str, Converter] = {
     "pow.Tensor_Tensor": _power_of,
     "pow.Scalar": _power_of,
     **dict.fromkeys(("clamp.default", "clamp.Tensor", "clamp_min.default"), _clamp),
-    "clamp_max.default": lambda c, x, high: _clamp(c, x, None, high),
+    "clamp_max.default": _clamp_max,
     "hardtanh.default": _hardtanh,
     **{f"where.{form}": _where for form in ("self", "ScalarOther", "ScalarSelf", "Scalar")},
     **{f"masked_fill.{form}": _masked_fill for form in ("Scalar", "Tensor")},
@@ -230,7 +258,7 @@ POINTWISE: dict[str, Converter] = {
     "relu.default": _relu,
     "leaky_relu.default": _leaky_relu,
     "softplus.default": _softplus,
-    "sigmoid.default": lambda c, x: _floats(c, x).sigmoid(),
-    "silu.default": lambda c, x: x.silu(),
+    "sigmoid.default": _sigmoid,
+    "silu.default": _silu,
     "gelu.default": _gelu,
 }

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i32
 from ....dialects.array import DYNAMIC, shape_of
 from ....dialects.builder import Array
 from ...shared import scalars, views
-from ...shared.elementwise import compare, pointwise
+from ...shared.elementwise import compare, pointwise, where
 from ...shared.errors import Unsupported
 from .context import Context, Converter, same_extent
 
@@ -25,6 +25,14 @@ def _permute(c: Context, x: Array, dims: Sequence[int]) -> Array:
 
 def _transpose(c: Context, x: Array, a: int = 0, b: int = 1) -> Array:
     return views.swapped(x, a, b) if len(shape_of(x.value)) > 1 else x
+
+
+def _matrix_transpose(c: Context, x: Array) -> Array:
+    return views.swapped(x, -2, -1)
+
+
+def _reversed_axes(c: Context, x: Array) -> Array:
+    return views.permuted(x, range(len(shape_of(x.value)))[::-1])
 
 
 def _expand(c: Context, x: Array, *_: Any, **__: Any) -> Array:
@@ -120,11 +128,18 @@ def _value(value: Any) -> float:
 
 def _full(position: int) -> Converter:
     """A constant whose value is the argument at a position."""
-    return lambda c, *args, **_: c.filled(_value(args[position]))
+
+    def convert(c: Context, *args: Any, **_: Any) -> Array:
+        return c.filled(_value(args[position]))
+
+    return convert
 
 
 def _constant(value: float) -> Converter:
-    return lambda c, *_, **__: c.filled(value)
+    def convert(c: Context, *_: Any, **__: Any) -> Array:
+        return c.filled(value)
+
+    return convert
 
 
 def _arange(c: Context, *bounds: Any, **_: Any) -> Array:
@@ -140,7 +155,7 @@ def _tril(keep: scalars.Comparison) -> Converter:
         rows, columns = (c.counted(extent, i32) for extent in c.meta.shape[-2:])
         first = pointwise(lambda s, i: scalars.plus(s, i, diagonal), (views.with_axis(rows, 1),), i32)
         kept = compare(keep, columns, first, i32)
-        return c.function.elementwise(lambda s, k, a: s.select(k, a, s.constant(0, a.type)), kept, x)
+        return where(kept, x, 0, c.type)
 
     return convert
 
@@ -160,8 +175,8 @@ VIEWS: dict[str, Converter] = {
     ),
     **dict.fromkeys(("permute.default", "permute_copy.default"), _permute),
     **dict.fromkeys(("transpose.int", "t.default"), _transpose),
-    "mT.default": lambda c, x: views.swapped(x, -2, -1),
-    "numpy_T.default": lambda c, x: views.permuted(x, range(len(shape_of(x.value)))[::-1]),
+    "mT.default": _matrix_transpose,
+    "numpy_T.default": _reversed_axes,
     **dict.fromkeys(("expand.default", "expand_copy.default", "broadcast_to.default"), _expand),
     "repeat.default": _repeat,
     **dict.fromkeys(("slice.Tensor", "slice_copy.Tensor"), _slice),

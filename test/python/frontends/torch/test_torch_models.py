@@ -1,0 +1,88 @@
+"""Small transformers of several families, imported and compiled, against torch in float64."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import bb  # noqa: E402
+import torch_models as models  # noqa: E402
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
+
+
+def ids(*shape: int, below: int = 50) -> Any:
+    return torch.randint(1, below, shape)
+
+
+def padded(batch: int, length: int) -> Any:
+    mask = torch.ones(batch, length, dtype=torch.long)
+    mask[0, 4:] = 0
+    return mask
+
+
+MODELS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
+    "llama": lambda: (models.Llama(), (ids(2, 7),)),
+    "bert": lambda: (models.Bert(), (ids(2, 7), padded(2, 7))),
+    "gpt2": lambda: (models.Gpt2(), (torch.randn(2, 7, 40),)),
+    "vit": lambda: (models.Vit(), (torch.randn(2, 3, 10, 15),)),
+    "t5": lambda: (models.T5(), (torch.randn(2, 9, 24),)),
+}
+PARAMETERS = pytest.mark.parametrize("name", MODELS)
+
+
+def made(name: str) -> tuple[Any, tuple[Any, ...]]:
+    torch.manual_seed(0)
+    model, args = MODELS[name]()
+    return model.eval(), args
+
+
+def exact(model: Any, args: tuple[Any, ...]) -> list[Any]:
+    """The results in float64, of weights and inputs as they are."""
+    wide = [x.double() if x.is_floating_point() else x for x in args]
+    with torch.no_grad():
+        found = copy.deepcopy(model).double()(*wide)
+    return torch.utils._pytree.tree_leaves(found)
+
+
+def check_close(found: Any, model: Any, args: tuple[Any, ...], tolerance: float) -> None:
+    results, wanted = torch.utils._pytree.tree_leaves(found), exact(model, args)
+    assert len(results) == len(wanted)
+    for result, want in zip(results, wanted, strict=True):
+        result = torch.as_tensor(result)
+        assert result.shape == want.shape
+        assert (result.double() - want).abs().max() <= tolerance * want.abs().max()
+
+
+def interpreted(model: Any, args: tuple[Any, ...]) -> Any:
+    program = torch.export.export(model, args, strict=False)
+    module = bb.import_torch(program)
+    given = {node: tensor.detach().numpy() for node, tensor in weights_by_argument(program).items()}
+    names = [argument.name_hint for argument in next(iter(module.body.ops)).body.block.args]
+    inputs = iter(args)
+    return bb.run(module, [given[n] if n in given else next(inputs).numpy() for n in names])
+
+
+def weights_by_argument(program: Any) -> dict[str, Any]:
+    from bb.frontends.shared.graph import value_name
+
+    tensors = {**program.state_dict, **program.constants}
+    return {value_name(name): tensor for name, tensor in tensors.items()}
+
+
+@PARAMETERS
+def test_imported_program_is_right_in_the_interpreter(name: str):
+    model, args = made(name)
+    check_close(interpreted(model, args), model, args, 1e-5)
+
+
+@pytest.mark.parametrize(("name", "kernels"), [("llama", 6), ("bert", 5), ("gpt2", 1)])
+def test_compiled_model_is_right(name: str, kernels: int):
+    model, args = made(name)
+    compiled = bb.from_torch(model, args, fallback="error")
+    check_close(compiled(*args), model, args, 1e-5)
+    layers = [layer.name for layer in compiled.layers]
+    print(compiled.report, layers)
