@@ -19,7 +19,7 @@
 
 // FIXED: func.func @main(%x: tensor<3x4xf32>, %weight: tensor<4x2xf32> {bb.constant}) -> tensor<3x2xf32> {
 
-// SHAPE: f32 [2, 2]
+// SHAPE: 2x2xf32
 
 // PROBLEMS:      bb-import: error: TopK in y: the operator is not supported
 // PROBLEMS-NEXT: bb-import: error: com.example.Odd in z: the operator is not supported
