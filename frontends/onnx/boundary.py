@@ -10,8 +10,8 @@ import numpy as np
 
 from ...dialects.diagnostics import did_you_mean
 from ...runtime.errors import InputError
+from .building import Input
 from .extents import Extent
-from .graph import Input
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from ..model import Layer, Model
 from ..shared.errors import ModelError, Origin, Problem, Unsupported
 from . import reader
 from .boundary import NamedArrays, Output
+from .building import FAILED, Input, Value
 from .extents import Dims, Extent, ExtentLike, dim
-from .graph import FAILED, Importer, Input, Value
+from .graph import Importer
 from .operators.table import TABLE
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ protobuf, and the checks here cover what the rest of the importer relies on; wha
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,9 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Model:
             raise ModelError(f"{name} is no ONNX model, or it is truncated: {_line(error)}") from None
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise ModelError(f"{name} is no ONNX model, or it is truncated: it has no graph")
+    texts: list[object] = [each.domain for each in (*proto.opset_import, *proto.functions)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelError(f"{name} is no ONNX model: it has a name that is not UTF-8")
     opsets = {plain_domain(each.domain): each.version for each in proto.opset_import}
     newest = onnx.defs.onnx_opset_version()
     opset = opsets.get("", 0)
@@ -142,6 +145,8 @@ def described(node: NodeProto) -> str:
 def check_graph(graph: GraphProto | FunctionProto, outer: set[str], where: str) -> None:
     """Check that each value is defined once, and before it is used. Raises ModelError."""
     known = set(outer)
+    if not all(isinstance(text, str) for text in _texts(graph)):
+        raise ModelError(f"{where} is no ONNX model: it has a name that is not UTF-8")
     if isinstance(graph, GraphProto):
         known |= {each.name for each in graph.input} | {each.name for each in graph.initializer}
         if graph.sparse_initializer:
@@ -161,6 +166,25 @@ def check_graph(graph: GraphProto | FunctionProto, outer: set[str], where: str) 
     for name in outputs:
         if name not in known:
             raise ModelError(f"{where}: nothing defines the output '{name}'")
+
+
+def _texts(graph: GraphProto | FunctionProto) -> Iterator[object]:
+    """All names in a graph; protobuf gives bytes for one that is not UTF-8."""
+    yield graph.name
+    if isinstance(graph, GraphProto):
+        for each in (*graph.input, *graph.output, *graph.initializer):
+            yield each.name
+            if isinstance(each, TensorProto):
+                for entry in each.external_data:
+                    yield from (entry.key, entry.value)
+            else:
+                yield from (dim.dim_param for dim in each.type.tensor_type.shape.dim)
+    else:
+        yield from (*graph.input, *graph.output, *graph.attribute)
+    for node in graph.node:
+        yield from (node.op_type, node.domain, node.name, *node.input, *node.output)
+        for each in node.attribute:
+            yield from (each.name, each.ref_attr_name)
 
 
 def declared(graph: GraphProto, kind: str) -> list[Declared]:

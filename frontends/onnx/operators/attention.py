@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import i1
 
 from ...shared.errors import Unsupported
 from ..extents import divided
-from ..graph import Node
+from ..nodes import Node
 from ..tensors import Tensor, joined, permuted, reshaped
 from .registry import operator
 

@@ -13,7 +13,7 @@ from ...shared import views
 from ...shared.errors import Unsupported
 from ...shared.scalars import ARITHMETIC
 from ..extents import Dims, Extent, ExtentLike, product
-from ..graph import Node
+from ..nodes import Node
 from ..tensors import Tensor, multiplied, part, permuted, reduced, reshaped, swapped, with_axes, without_axes
 from .registry import operator
 

@@ -16,7 +16,8 @@ from ...shared import scalars
 from ...shared.errors import Unsupported
 from ...shared.scalars import ARITHMETIC, UNARY, Unary, compared, computed_in
 from .. import reader
-from ..graph import ELEMENTS, Convert, Node
+from ..building import ELEMENTS
+from ..nodes import Convert, Node
 from ..tensors import Tensor
 from .registry import operator
 
@@ -177,7 +178,7 @@ for _name, _kind in _COMPARISONS.items():
 
 @operator("Where")
 def _where(node: Node) -> Tensor:
-    return node.importer.select(node.value(0), node.value(1), node.value(2))
+    return node.builder.select(node.value(0), node.value(1), node.value(2))
 
 
 @operator("Not", "BitwiseNot")

@@ -13,7 +13,7 @@ from ....dialects.scalar_builder import ScalarBuilder
 from ...shared.errors import Unsupported
 from ...shared.scalars import compared, computed_in
 from ..extents import product
-from ..graph import Node
+from ..nodes import Node
 from ..tensors import Tensor, reduced, reshaped, with_axes
 from .reductions import arg_extreme, converted, mean
 from .registry import operator
@@ -70,7 +70,7 @@ def _vector(node: Node, position: int, like: Tensor, axis: int) -> Tensor | None
     """A scale or a shift, broadcast to the axes from `axis` on, as a vector."""
     if not node.has(position):
         return None
-    value = node.importer.expanded(node.tensor(position), like.dims[axis:])
+    value = node.builder.expanded(node.tensor(position), like.dims[axis:])
     return converted(node, reshaped(value, [product(value.dims)]), like.type)
 
 

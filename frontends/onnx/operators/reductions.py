@@ -15,7 +15,7 @@ from ...shared import scalars
 from ...shared.errors import Unsupported
 from ...shared.scalars import ARITHMETIC, compared, computed_in
 from ..extents import Extent, product
-from ..graph import Convert, Node
+from ..nodes import Convert, Node
 from ..tensors import Tensor, part, reduced, without_axes
 from .registry import operator
 from .views import positions
@@ -45,7 +45,7 @@ def mean(node: Node, x: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
     """The mean over axes, of floats that are wide enough to hold the sum."""
     total = reduced("sum", x, axes, keepdims)
     count = product(x.dims[axis] for axis in axes)
-    number = node.importer.extent(count) if isinstance(count, Extent) else float(count)
+    number = node.builder.extent(count) if isinstance(count, Extent) else float(count)
     type = x.type
     if isinstance(number, float):
         return node.pointwise(lambda s, a: s.divide(a, s.constant(number, type)), total, compute=type)
@@ -146,7 +146,7 @@ def _reduce_prod(node: Node) -> Tensor:
 def arg_extreme(node: Node, x: Tensor, kind: str, axis: int, *, last: bool = False) -> Tensor:
     """The position of the largest or smallest element along an axis, which keeps extent 1; of type i64."""
     largest = reduced(kind, x, [axis], keepdims=True)
-    extent = node.importer.extent(x.dims[axis])
+    extent = node.builder.extent(x.dims[axis])
     places = positions(node, x.dims, axis)
     hit = node.pointwise(lambda s, a, b: compared(s, "eq", a, b), x, largest, compute=x.type, result=i1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..graph import Convert
+from ..nodes import Convert
 
 TABLE: dict[tuple[str, str], Convert] = {}
 """A converter for each operator, by its domain ("" is ONNX's own) and its name."""

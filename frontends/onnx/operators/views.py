@@ -14,8 +14,9 @@ from ....dialects.scalar_builder import ScalarBuilder
 from ...shared import views
 from ...shared.errors import Unsupported
 from ...shared.scalars import ARITHMETIC, compared
+from ..building import DTYPE_OF, ELEMENTS, Value
 from ..extents import Dims, Extent, ExtentLike, broadcast_dims, divided, product
-from ..graph import DTYPE_OF, ELEMENTS, Node, Value
+from ..nodes import Node
 from ..reader import DTYPES
 from ..tensors import (
     Tensor,
@@ -78,7 +79,7 @@ def _identity(node: Node) -> Tensor:
 
 @operator("Expand")
 def _expand(node: Node) -> Tensor:
-    return node.importer.expanded(node.tensor(0), node.extents(1, "extents"))
+    return node.builder.expanded(node.tensor(0), node.extents(1, "extents"))
 
 
 @operator("ConstantOfShape")
@@ -86,14 +87,14 @@ def _constant_of_shape(node: Node) -> Tensor:
     fill = node.attribute("value", np.zeros(1, np.float32)).reshape(-1)
     dims = node.extents(0, "extents")
     scalar = Value(known=fill.reshape([1] * len(dims)), computed=True)
-    return node.importer.expanded(node.importer.tensor(scalar), dims)
+    return node.builder.expanded(node.builder.tensor(scalar), dims)
 
 
 @operator("Concat")
 def _concat(node: Node) -> Tensor:
     given = [node.value(position) for position in range(len(node.inputs))]
     axis = checked_axis(node.attribute("axis"), len(given[0].dims))
-    parts = [node.importer.tensor(each) for each in given if each.dims[axis] != 0]
+    parts = [node.builder.tensor(each) for each in given if each.dims[axis] != 0]
     if not parts:
         raise Unsupported("its result has no elements")
     return joined(parts, axis)
@@ -190,10 +191,10 @@ def _sliced(
 
 def _window(node: Node, x: Tensor, axis: int, start: ExtentLike, size: ExtentLike) -> Tensor:
     """`size` elements from `start`, looked up by index because one of both is unknown before a call."""
-    positions = node.importer.counted(size)
+    positions = node.builder.counted(size)
     if start != 0:
         form = ARITHMETIC["add"].of(i64)
-        offset = node.importer.extent(start)
+        offset = node.builder.extent(start)
         positions = node.pointwise(lambda s, a, b: s.insert(form(a, b)), positions, offset, compute=i64)
     return gathered(x, positions, axis)
 
@@ -212,9 +213,9 @@ def _gather(node: Node) -> Tensor:
     if index is not None and not isinstance(extent, Extent) and len(indices.dims) <= 1:
         if not -extent <= index < extent:
             raise Unsupported(f"its index {index} lies outside of an axis of extent {extent}")
-        found = part(node.importer.tensor(table), axis, int(index) % extent, 1)
+        found = part(node.builder.tensor(table), axis, int(index) % extent, 1)
         return found if indices.dims else without_axes(found, [axis])
-    return gathered(node.importer.tensor(table), node.importer.tensor(indices), axis)
+    return gathered(node.builder.tensor(table), node.builder.tensor(indices), axis)
 
 
 @operator("GatherElements")
@@ -264,7 +265,7 @@ def _tile(node: Node) -> Tensor:
         raise Unsupported(f"it repeats an array of rank {x.rank} {repeats} times")
     spread = with_axes(x, range(0, 2 * x.rank, 2))
     wanted = [each for pair in zip(repeats, x.dims, strict=True) for each in pair]
-    spread = node.importer.expanded(spread, wanted)
+    spread = node.builder.expanded(spread, wanted)
     return reshaped(spread, [count * extent for count, extent in zip(repeats, x.dims, strict=True)])
 
 
@@ -338,7 +339,7 @@ def _range(node: Node) -> Tensor:
     type = start.type
     if step.number != 1 or is_float(type):
         raise Unsupported("its step over an unknown extent is not 1")
-    counted = node.importer.counted(dims[1] - dims[0])
+    counted = node.builder.counted(dims[1] - dims[0])
     if dims[0] == 0:
         return node.pointwise(lambda s, a: a, counted, compute=i64, result=type)
     form = ARITHMETIC["add"].of(i64)
@@ -348,9 +349,7 @@ def _range(node: Node) -> Tensor:
 def positions(node: Node, dims: Dims, axis: int) -> Tensor:
     """The positions along an axis, of type i64, which broadcast to `dims`."""
     axis = checked_axis(axis, len(dims))
-    return with_axes(
-        node.importer.counted(dims[axis]), [other for other in range(len(dims)) if other != axis]
-    )
+    return with_axes(node.builder.counted(dims[axis]), [other for other in range(len(dims)) if other != axis])
 
 
 @operator("Trilu")
@@ -365,7 +364,7 @@ def _trilu(node: Node) -> Tensor:
 
     mask = node.pointwise(kept, rows, columns, offset, compute=i64, result=i1)
     zero = Value(known=np.zeros((), DTYPE_OF[x.type]), computed=True)
-    return node.importer.select(Value(tensor=mask), Value(tensor=x), zero)
+    return node.builder.select(Value(tensor=mask), Value(tensor=x), zero)
 
 
 @operator("EyeLike")
@@ -402,7 +401,7 @@ def _one_hot(node: Node) -> Tensor:
     mask = node.pointwise(hit, spread, positions(node, dims, axis), compute=i64, result=i1)
     values = node.tensor(2)
     off, on = (Value(tensor=without_axes(part(values, 0, number, 1), [0])) for number in range(2))
-    return node.importer.select(Value(tensor=mask), on, off)
+    return node.builder.select(Value(tensor=mask), on, off)
 
 
 @operator("CumSum")

@@ -30,7 +30,7 @@ MOST_KNOWN = 64
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a test: `passed`, `unsupported` or `failed`, and the importer's reasons or the error."""
+    """The outcome of a test: `passed`, `unsupported` or `failed`, and the importer's reasons or the error."""
 
     kind: str
     detail: str = ""
@@ -111,7 +111,7 @@ def _is_parameter(array: Any) -> bool:
 
 
 def _difference(found: Any, wanted: Any, rtol: float, atol: float) -> str | None:
-    """What is wrong with a result, if anything is."""
+    """A sentence about a result that is wrong; None for one that is right."""
     if found.dtype != wanted.dtype or found.shape != wanted.shape:
         return f"a result is {found.dtype} {found.shape}, expected {wanted.dtype} {wanted.shape}"
     if found.dtype.kind in "ib":
