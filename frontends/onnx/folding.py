@@ -295,7 +295,7 @@ def fold(operator: str, inputs: Sequence[Known | None], attributes: Mapping[str,
     try:
         with np.errstate(all="ignore"):
             found = function(inputs, attributes)
-    except (Unsupported, TypeError, ValueError, IndexError, OverflowError):
+    except (Unsupported, TypeError, ValueError, IndexError, KeyError, OverflowError):
         return None
     several = found if isinstance(found, list) else [found]  # numpy gives an element itself for rank 0
     results = [tidy(each) for each in several]

@@ -30,6 +30,10 @@ DEEPEST_CALL = 20
 """Functions of the model that call each other, at most."""
 
 
+MALFORMED = (KeyError, IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError, AttributeError)
+"""Errors of converters about nodes that no exporter writes: attributes of other types, permutations of others."""
+
+
 class Importer(Builder):
     """Converts nodes with a table of converters, by domain and operator, and collects problems."""
 
@@ -60,16 +64,18 @@ class Importer(Builder):
     def _convert(self, node: NodeProto, values: dict[str, Value | None], outer: Mapping[str, Any]) -> None:
         self._steps += 1
         last = self.function.body.last_op
-        results: Sequence[Value] = [FAILED] * len(node.output)
+        results: Sequence[Value] = []
         if not any(name and values[name] is FAILED for name in node.input):
             try:
                 results = self._results(node, values, outer)
                 if len(results) < sum(map(bool, node.output)):
                     raise Unsupported("it has more outputs than are supported")
             except (Unsupported, VerifyException, OpError) as problem:
-                reason = " ".join(str(problem).split())
-                self.problems.append(Problem(_origin(node), reason))
-                results = [FAILED] * len(node.output)
+                self.problems.append(Problem(_origin(node), " ".join(str(problem).split())))
+            except MALFORMED as problem:
+                reason = f"its inputs and attributes do not fit ({type(problem).__name__}: {problem})"
+                self.problems.append(Problem(_origin(node), " ".join(reason.split())))
+        results = [*results, *[FAILED] * (len(node.output) - len(results))]
         for name, result in zip(node.output, results, strict=False):
             if name:
                 values[name] = result
