@@ -153,7 +153,7 @@ class Model:
             for function in self.functions
         ]
         # Tied weights are one array.
-        distinct = {id(_memory(array)): array for array in self._weights.values()}
+        distinct = {_address(array): array for array in self._weights.values()}
         total = sum(int(getattr(array, "nbytes", 0)) for array in distinct.values())
         return Report(rows, self.problems, total, self._seconds)
 
@@ -203,11 +203,12 @@ def _last_uses(steps: Sequence[Step], results: Sequence[str]) -> list[list[str]]
     return found[::-1]
 
 
-def _memory(array: Any) -> Any:
-    """The array that owns the memory of a view."""
-    while getattr(array, "base", None) is not None:
-        array = array.base
-    return array
+def _address(array: Any) -> int:
+    """The address of an array's memory, of numpy's arrays and of tensors."""
+    interface = getattr(array, "__array_interface__", None)
+    if interface is not None:
+        return interface["data"][0]
+    return array.data_ptr() if hasattr(array, "data_ptr") else id(array)
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:

@@ -20,7 +20,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """What an import came to. `print` shows it as a table."""
+    """Result of an import; `print` shows it as a table."""
 
     rows: Sequence[Row]
     problems: Sequence[Problem]

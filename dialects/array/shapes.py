@@ -8,12 +8,11 @@ it has that extent.
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyTensorType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 DYNAMIC = DYNAMIC_INDEX
 Shape: TypeAlias = tuple[int, ...]
@@ -24,9 +23,9 @@ AxisGroup: TypeAlias = tuple[list[int], list[int]]
 def array_type(value: SSAValue | Attribute) -> AnyTensorType:
     """The tensor type of a value (or the type itself). Raises VerifyException for anything else."""
     type = value.type if isinstance(value, SSAValue) else value
-    if not isa(type, AnyTensorType):
+    if not isinstance(type, TensorType):  # any element type will do, and `isa` is slow
         raise VerifyException(f"expected a ranked tensor, got {type}")
-    return type
+    return cast("AnyTensorType", type)
 
 
 def shape_of(value: SSAValue | Attribute) -> Shape:

@@ -31,7 +31,7 @@ DEEPEST_CALL = 20
 
 
 MALFORMED = (KeyError, IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError, AttributeError)
-"""Errors of converters about nodes that no exporter writes: attributes of other types, permutations of others."""
+"""Errors of converters about nodes that no exporter writes, such as attributes of other types."""
 
 
 class Importer(Builder):

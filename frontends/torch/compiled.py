@@ -33,7 +33,7 @@ def value_of(node: Node) -> str:
 
 @dataclass(frozen=True)
 class Steps:
-    """What a graph came to."""
+    """The steps of a graph, and the operations that are not compiled."""
 
     steps: Sequence[Step]
     problems: Sequence[Problem]

@@ -156,7 +156,7 @@ class NestLowering:
         along = rows and isinstance(place.array.owner, kernel.BufferOp)
         for use in value.uses:
             user = use.operation
-            if not isinstance(user, block.DotOp) or user.lhs is user.rhs:
+            if not isinstance(user, block.DotOp) or user.lhs is user.rhs or value is user.kept:
                 return False
             if rows and value is not user.rhs and not along:
                 return False

@@ -1,4 +1,4 @@
-"""What converters know about the node that they convert."""
+"""The node that a converter converts: its types, the function, and arrays that have its extents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ....dialects.array import DYNAMIC, element_type_of, shape_of
 from ....dialects.builder import Array, ArrayFunction
 from ...shared.elementwise import pointwise
 from ...shared.errors import Unsupported
-from ...shared.views import counted, filled, first_of, part, reshaped
+from ...shared.views import counted, expanded, filled, first_of, part, reshaped
 from ..types import element_type, extents
 
 Converter: TypeAlias = Callable[..., "Array | Sequence[Array | None]"]
@@ -119,11 +119,7 @@ class Context:
                 line = self.symbols.line(meta.shape[axis])
                 line = reshaped(line, [DYNAMIC if i == axis else 1 for i in range(rank)])
                 x = self.function.elementwise(first_of, x, line)
-        own = list(shape_of(x.value))
-        if own == target:
-            return x
-        zero = filled(self.function, [e if e != DYNAMIC else 1 for e in target], element_type_of(x.value), 0)
-        return self.function.elementwise(first_of, x, zero)
+        return expanded(x, target)
 
     def counted(self, extent: Any, type: Attribute, start: float = 0, step: float = 1) -> Array:
         """`start + step * i` for each i below an extent, which may be symbolic."""

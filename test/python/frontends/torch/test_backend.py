@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 import bb  # noqa: E402
 from bb.frontends.torch.backend import LATEST  # noqa: E402
+from torch._dynamo.exc import BackendCompilerFailed  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
@@ -104,7 +105,7 @@ def test_buffers_change_and_torch_runs_the_rest():
 
 
 def message_of(call: Any) -> str:
-    with pytest.raises(Exception) as error:
+    with pytest.raises(BackendCompilerFailed) as error:
         call()
     return str(error.value)
 

@@ -79,10 +79,27 @@ def test_imported_program_is_right_in_the_interpreter(name: str):
     check_close(interpreted(model, args), model, args, 1e-5)
 
 
-@pytest.mark.parametrize(("name", "kernels"), [("llama", 6), ("bert", 5), ("gpt2", 1)])
-def test_compiled_model_is_right(name: str, kernels: int):
-    model, args = made(name)
+def test_compiled_layers_are_one_function_of_one_kernel():
+    model, args = made("llama")
     compiled = bb.from_torch(model, args, fallback="error")
     check_close(compiled(*args), model, args, 1e-5)
-    layers = [layer.name for layer in compiled.layers]
-    print(compiled.report, layers)
+    assert [layer.name for layer in compiled.layers] == ["part0", "layers.0", "layers.1", "part3"]
+    assert [function.name for function in compiled.functions] == ["part0", "LlamaLayer", "part3"]
+    assert compiled.functions[1].kernels == 1
+    tied = sum(tensor.nbytes for tensor in {**model.state_dict(), "inv_freq": model.inv_freq}.values())
+    assert compiled.report.weight_bytes == tied - model.head.weight.nbytes
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_narrow_models_are_as_exact_as_torch(dtype: Any):
+    torch.manual_seed(0)
+    layer = torch.nn.Sequential(models.RmsNorm(12), torch.nn.Linear(12, 7), torch.nn.GELU()).eval().to(dtype)
+    args = (torch.randn(2, 5, 12).to(dtype),)
+    (want,) = exact(layer, args)
+    with torch.no_grad():
+        own = (layer(*args).double() - want).abs().max()
+    compiled = bb.from_torch(layer, args, fallback="error")
+    found = compiled(*args)
+    assert found.dtype == dtype
+    assert (found.double() - want).abs().max() <= 2 * own
+    assert compiled.kernels == 1
