@@ -29,6 +29,9 @@ range. `block-stabilize` gives each of its rows an exponent.
 POWER_OF_TWO = StringAttr("power of two")
 """The value of `bb.own_exponent` for rows that are to be scaled by powers of two alone, which is exact."""
 
+HIDDEN_ARE_ZERO = "bb.hidden_are_zero"
+"""Of an `array.masked_matmul`: elements of its left operand are 0 where the mask hides them."""
+
 PROLOGUE = "bb.prologue"
 """Of a map: it depends on constants alone and need run only once."""
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.builder import Builder
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from ...dialects import array, block
 from ...dialects.array.shapes import array_type, element_type_of
+from ...dialects.attributes import HIDDEN_ARE_ZERO
+from ...dialects.scalar_builder import ScalarBuilder
 from .analysis import Analysis
-from .elementwise import ItemWriter, Value, translate_region
+from .elementwise import ItemWriter, RegionWriter, Value, translate_region
 from .generators import cast, generator
 from .plan import Generated, Layout, Nest, Operand, Plan, Spec, Viewed, Whole
 
@@ -309,13 +313,15 @@ class _NestWriter:
             writer.materialize(item, element_type_of(operand), dims)
             for item, operand, dims in zip(items[:2], (op.a, op.b), axes, strict=True)
         )
-        # The item's axes may be the transposed of the array's.
-        if self.nest.layout.item != (axes[0][0], axes[1][0]):
-            a, b = b, a
         kept = None
         if isinstance(op, array.MaskedMatmulOp):
             pairs = ItemWriter(writer.block, axes[0])
             kept = pairs.materialize(translate_region(op.body.block, items[2:], op.kept, pairs), i1, axes[0])
+            if HIDDEN_ARE_ZERO not in op.attributes:
+                a = _zero_where_hidden(pairs, a, kept)
+        # The item's axes may be the transposed of the array's.
+        if self.nest.layout.item != (axes[0][0], axes[1][0]):
+            a, b = b, a
         return writer.add(block.DotOp(a, b, op.accumulator, kept), self.hint)
 
     def _row_reduce(self, writer: ItemWriter, op: array.ReduceOp, item: Value) -> SSAValue:
@@ -331,6 +337,17 @@ class _NestWriter:
                 case array.ReductionKind.MIN:
                     value = writer.add(block.RowMinOp(value), self.hint)
         return value if block.element_type_of(value.type) == accumulator else cast(writer, value, accumulator)
+
+
+def _zero_where_hidden(writer: ItemWriter, item: SSAValue, kept: SSAValue) -> SSAValue:
+    """Return an item with 0 in place of the elements that a mask hides: targets multiply by them."""
+    element_type = block.element_type_of(item.type)
+
+    def write(region: RegionWriter, arguments: list[SSAValue]) -> SSAValue:
+        scalars = ScalarBuilder(Builder(InsertPoint.at_end(region.block)))
+        return scalars.select(arguments[0], arguments[1], scalars.constant(0, element_type))
+
+    return writer.elementwise([kept, item], element_type, write, hint=item.name_hint)
 
 
 def _store(body: Block, item: SSAValue) -> SSAValue:

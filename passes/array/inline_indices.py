@@ -134,7 +134,9 @@ def _with_region(
     if isinstance(op, ElementwiseOp):
         return ElementwiseOp(inputs, body, shape=op.shape)
     result = element_type_of(op.result)
-    return MaskedMatmulOp(op.a, op.b, inputs, body, acc=op.acc, result_element_type=result)
+    product = MaskedMatmulOp(op.a, op.b, inputs, body, acc=op.acc, result_element_type=result)
+    product.attributes |= op.attributes
+    return product
 
 
 def _written(

@@ -4,11 +4,12 @@ import math
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType, i1, i32
+from xdsl.dialects.builtin import TensorType, UnitAttr, i1, i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from ....dialects.array import DYNAMIC, AttentionOp, IotaOp, MaskedMatmulOp, MatmulOp, ReshapeOp, shape_of
+from ....dialects.attributes import HIDDEN_ARE_ZERO
 from ....dialects.scalar_builder import ScalarBuilder
 from .expansion import Decomposition, Expansion
 
@@ -104,9 +105,11 @@ class DecomposeAttention(Decomposition):
             scores = expansion.elementwise("causal", [scores, *indices], _causal)
         probs = expansion.softmax(scores, -1)
         visible = [*([] if mask is None else [mask]), *(indices or ())]
-        product = (
-            MaskedMatmulOp.from_function(probs, v, visible, _is_visible) if visible else MatmulOp(probs, v)
-        )
+        if visible:
+            product = MaskedMatmulOp.from_function(probs, v, visible, _is_visible)
+            product.attributes[HIDDEN_ARE_ZERO] = UnitAttr()
+        else:
+            product = MatmulOp(probs, v)
         result = expansion.insert("attended", product)
         if op.group_size > 1:
             result = expansion.insert("attended", ReshapeOp(result, shape_of(op.result)))

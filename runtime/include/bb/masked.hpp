@@ -66,7 +66,7 @@ struct Copy {
 
 template <class S>
 inline __attribute__((noinline)) Copy<S> finite_copy(const S* p, idx by_row, idx by_column, idx rows, idx columns) {
-  Copy<S> copy{scratch<S>(rows * columns + 64, 2), columns, 1};  // vectors of lanes may begin in the last row
+  Copy<S> copy{scratch<S>(rows * columns + 64, 6), columns, 1};  // vectors of lanes may begin in the last row
   if (by_row == 1) copy.by_row = 1, copy.by_column = rows;
   if (!copy.data) return copy;
   for (idx r = 0; r < rows; r++)
@@ -86,7 +86,7 @@ inline __attribute__((noinline)) void add_not_finite(idx rows, idx columns, idx 
       const auto x = detail::number(right(n, k));
       if (x - x == 0) continue;
       for (idx m = 0; m < rows; m++)
-        if (kept(m, k) != 0) sum(m, n) += left(m, k) * x;
+        if (kept(m, k) != 0) sum(m, n) += detail::number(left(m, k)) * x;
     }
 }
 

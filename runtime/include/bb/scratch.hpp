@@ -4,7 +4,8 @@
 //     n elements of T for the calling thread, aligned to 64 bytes, on huge pages where the system gives them;
 //     nullptr if there is no memory. The block of a (thread, slot) grows, is kept for later calls and freed when
 //     the thread ends. Contents are undefined, and a later call with the same slot and a larger n invalidates
-//     the pointer: take all that a kernel needs in ONE call. Slots 0..2 are the caller's, 3 to 5 are contract's.
+//     the pointer: take all that a kernel needs in ONE call. Slots 0 to 2 are the caller's, 3 to 5 are
+//     contract's, and 6 is that of finite_copy, whose copy is read while contract runs.
 // plane_ld<T>(lanes)
 //     the leading dimension, in elements, to give a plane: a multiple of W<T>, and beyond 256 bytes an odd number
 //     of cache lines, so that rows spread over the sets of the cache.
@@ -69,7 +70,7 @@ struct Arena {
   }
 };
 // Of default visibility: the libraries of a process share them.
-inline thread_local Arena arenas[6] __attribute__((visibility("default")));
+inline thread_local Arena arenas[7] __attribute__((visibility("default")));
 }  // namespace detail
 
 template <class T>

@@ -240,7 +240,7 @@ func.func @attention(%q: tensor<8x64xf32>, %k: tensor<6x64xf32>, %v: tensor<6x5x
   // CHECK-NEXT:   [[v23:%\d+]] = arith.divf [[v21]], [[v22]] : f32
   // CHECK-NEXT:   array.yield [[v23]] : f32
   // CHECK-NEXT: }
-  // CHECK-NEXT: %a = array.masked_matmul %probs, %v keeps (%m_1 = %m, %row_1 = %row, %column_1 = %column) : tensor<8x6xf32>, tensor<6x5xf32>, tensor<6xi1>, tensor<8x1xi32>, tensor<1x6xi32> -> tensor<8x5xf32> {
+  // CHECK-NEXT: %a = array.masked_matmul %probs, %v keeps (%m_1 = %m, %row_1 = %row, %column_1 = %column) attributes {bb.hidden_are_zero} : tensor<8x6xf32>, tensor<6x5xf32>, tensor<6xi1>, tensor<8x1xi32>, tensor<1x6xi32> -> tensor<8x5xf32> {
   // CHECK-NEXT:   [[v24:%\d+]] = arith.cmpi sle, %column_1, %row_1 : i32
   // CHECK-NEXT:   [[v25:%\d+]] = arith.andi %m_1, [[v24]] : i1
   // CHECK-NEXT:   array.yield [[v25]] : i1
@@ -284,7 +284,7 @@ func.func @attention_grouped(%q: tensor<?x6x?x4xf16>, %k: tensor<?x2x?x4xf16>, %
   // CHECK-NEXT:   [[v17:%\d+]] = arith.truncf [[v16]] : f32 to f16
   // CHECK-NEXT:   array.yield [[v17]] : f16
   // CHECK-NEXT: }
-  // CHECK-NEXT: %attended = array.masked_matmul %probs, %v_groups keeps (%row_1 = %row, %column_1 = %column) : tensor<?x2x3x?x?xf16>, tensor<?x2x1x?x5xf16>, tensor<?x2x3x?x?xi32>, tensor<?x2x3x?x?xi32> -> tensor<?x2x3x?x5xf16> {
+  // CHECK-NEXT: %attended = array.masked_matmul %probs, %v_groups keeps (%row_1 = %row, %column_1 = %column) attributes {bb.hidden_are_zero} : tensor<?x2x3x?x?xf16>, tensor<?x2x1x?x5xf16>, tensor<?x2x3x?x?xi32>, tensor<?x2x3x?x?xi32> -> tensor<?x2x3x?x5xf16> {
   // CHECK-NEXT:   [[v18:%\d+]] = arith.cmpi sle, %column_1, %row_1 : i32
   // CHECK-NEXT:   array.yield [[v18]] : i1
   // CHECK-NEXT: }
