@@ -6,7 +6,7 @@ A test passes, or it is not supported, and the importer then names what is missi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -38,7 +38,7 @@ class Outcome:
 
 @cache
 def cases(modules: tuple[str, ...] | None = None) -> list[Any]:
-    """The tests of some modules of `onnx.backend.test.case.node`, or of all."""
+    """The tests of all modules of `onnx.backend.test.case.node`, or of some, if no others are imported."""
     node = import_module("onnx.backend.test.case.node")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, about the infinities and overflows that tests are about
@@ -47,13 +47,7 @@ def cases(modules: tuple[str, ...] | None = None) -> list[Any]:
         else:
             for name in modules:
                 import_module(f"{node.__name__}.{name}")
-    return [case for case in node._NodeTestCases if modules is None or _module(case, modules)]
-
-
-def _module(case: Any, modules: Sequence[str]) -> bool:
-    """True for the tests of these modules, of those that other tests may have made before."""
-    operators = {node.op_type.lower() for node in case.model.graph.node}
-    return any(module.replace("_", "") in operators for module in modules) or len(operators) > 1
+    return list(node._NodeTestCases)
 
 
 def data_of(case: Any) -> tuple[list[Any], list[Any]]:

@@ -13,7 +13,7 @@ MODULES = (
     *("matmul", "gemm", "einsum", "erf", "gelu", "where", "clip", "pow", "mod", "equal", "add"),
     *("reducemean", "reduce_log_sum_exp", "argmax", "gather", "gatherelements", "transpose", "reshape"),
     *("slice", "split", "concat", "expand", "pad", "trilu", "unsqueeze", "squeeze", "cumsum", "onehot"),
-    *("range", "constantofshape", "shape", "tile"),
+    *("rangeop", "constantofshape", "shape", "tile"),
 )
 
 
