@@ -79,18 +79,32 @@ def test_imported_program_is_right_in_the_interpreter(name: str):
     check_close(interpreted(model, args), model, args, 1e-5)
 
 
+class Layers(torch.nn.Module):
+    """The layers of a Llama alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(models.LlamaLayer(24, 2, 1, 40) for _ in range(2))
+
+    def forward(self, x: Any, cos: Any, sin: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x, cos, sin)
+        return x
+
+
 def test_compiled_layers_are_one_function_of_one_kernel():
-    model, args = made("llama")
+    torch.manual_seed(0)
+    model, args = Layers().eval(), (torch.randn(2, 7, 24), torch.randn(7, 12), torch.randn(7, 12))
     compiled = bb.from_torch(model, args, fallback="error")
     check_close(compiled(*args), model, args, 1e-5)
-    assert [layer.name for layer in compiled.layers] == ["part0", "layers.0", "layers.1", "part3"]
-    assert [function.name for function in compiled.functions] == ["part0", "LlamaLayer", "part3"]
-    assert compiled.functions[1].kernels == 1
-    tied = sum(tensor.nbytes for tensor in {**model.state_dict(), "inv_freq": model.inv_freq}.values())
-    assert compiled.report.weight_bytes == tied - model.head.weight.nbytes
+    assert [layer.name for layer in compiled.layers] == ["layers.0", "layers.1"]
+    assert [(function.name, function.kernels) for function in compiled.functions] == [("LlamaLayer", 1)]
+    assert compiled.report.weight_bytes == sum(tensor.nbytes for tensor in model.state_dict().values())
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.slow)], ids=str
+)
 def test_narrow_models_are_as_exact_as_torch(dtype: Any):
     torch.manual_seed(0)
     layer = torch.nn.Sequential(models.RmsNorm(12), torch.nn.Linear(12, 7), torch.nn.GELU()).eval().to(dtype)
