@@ -23,6 +23,8 @@ class _Degree(Enum):
 
     Free = auto()
     """No dependence."""
+    Maximum = auto()
+    """t itself, perhaps with another value for -inf."""
     Exponent = auto()
     """x - t, x free of t."""
     Factor = auto()
@@ -40,7 +42,7 @@ def may_run(op: block.MapOp, maximum: int) -> bool:
     maker = top.owner
     if not isinstance(maker, Operation) or maker.parent is not op.body.block:
         return False
-    degrees: dict[SSAValue, _Degree] = {top: _Degree.Other}
+    degrees: dict[SSAValue, _Degree] = {top: _Degree.Maximum}
     for inner in op.body.block.ops:
         if inner is maker or not inner.results:
             continue
@@ -48,7 +50,7 @@ def may_run(op: block.MapOp, maximum: int) -> bool:
             if any(operand in degrees for each in inner.walk() for operand in each.operands):
                 return False
             continue
-        degree = _item_degree(inner, [degrees.get(operand, _Degree.Free) for operand in inner.operands], top)
+        degree = _item_degree(inner, [degrees.get(operand, _Degree.Free) for operand in inner.operands])
         if degree is not _Degree.Free:
             degrees.update(dict.fromkeys(inner.results, degree))
     for index, (kind, yielded) in enumerate(zip(op.result_kinds, op.yield_op.arguments, strict=True)):
@@ -63,15 +65,13 @@ def may_run(op: block.MapOp, maximum: int) -> bool:
     return True
 
 
-def _item_degree(op: Operation, operands: Sequence[_Degree], top: SSAValue) -> _Degree:
+def _item_degree(op: Operation, operands: Sequence[_Degree]) -> _Degree:
     if all(degree is _Degree.Free for degree in operands):
         return _Degree.Free
     match op:
         case block.ElementwiseOp():
-            if len(op.inputs) == 1 and op.inputs[0] is top:
-                return _Degree.Exponent if _negates(op) else _Degree.Other
             return _region_degree(op, operands)
-        case block.LinearOp() if list(op.terms) == [top]:
+        case block.LinearOp() if operands == [_Degree.Maximum]:
             return _Degree.Exponent if str(op.coefficients.data[0]) == "-1" else _Degree.Other
         case block.RowShiftOp() | block.AddOp():
             return _sum(operands)
@@ -102,20 +102,6 @@ def _product(operands: Sequence[_Degree]) -> _Degree:
     return _Degree.Factor if bound == [_Degree.Factor] else _Degree.Other
 
 
-def _negates(op: block.ElementwiseOp) -> bool:
-    """True if an element-wise op is -x, or -x with 0 for -inf."""
-    negation = op.yield_op.arguments[0].owner
-    if not isinstance(negation, arith.NegfOp):
-        return False
-    (argument,) = op.body.block.args
-    value = negation.operand
-    if isinstance(value.owner, arith.SelectOp):
-        comparison = value.owner.cond.owner
-        guarded = isinstance(comparison, arith.CmpfOp) and comparison.lhs is argument
-        return guarded and argument in (value.owner.lhs, value.owner.rhs)
-    return value is argument
-
-
 def _region_degree(op: block.ElementwiseOp, operands: Sequence[_Degree]) -> _Degree:
     """The degree of the value that the region of an element-wise op yields."""
     degrees: dict[SSAValue, _Degree] = dict(zip(op.body.block.args, operands, strict=True))
@@ -131,6 +117,10 @@ def _scalar_degree(op: Operation, operands: Sequence[_Degree]) -> _Degree:
     if all(degree is _Degree.Free for degree in operands):
         return _Degree.Free
     match op:
+        case arith.NegfOp() if operands[0] is _Degree.Maximum:
+            return _Degree.Exponent
+        case arith.SelectOp() if _replaces_infinity(op, operands):
+            return _Degree.Maximum
         case arith.AddfOp():
             return _sum(operands)
         case math.ExpOp() if operands[0] is _Degree.Exponent:
@@ -145,6 +135,16 @@ def _scalar_degree(op: Operation, operands: Sequence[_Degree]) -> _Degree:
             return _selected(op, operands[1:])
         case _:
             return _Degree.Other
+
+
+def _replaces_infinity(op: arith.SelectOp, operands: Sequence[_Degree]) -> bool:
+    """True if an operation gives t, or something that does not depend on t where t has a certain value."""
+    comparison = op.cond.owner
+    return (
+        set(operands[1:]) == {_Degree.Maximum, _Degree.Free}
+        and isinstance(comparison, arith.CmpfOp)
+        and comparison.lhs in (op.lhs, op.rhs)
+    )
 
 
 def _selected(op: arith.SelectOp, operands: Sequence[_Degree]) -> _Degree:

@@ -55,7 +55,7 @@ def fuse_sweeps(function: kernel.FuncOp) -> None:
     _drop_dead_outputs(function)
     in_arrays = kernel.sweeps_only(function)
     for body in _bodies(function):
-        _write_in_place(body, in_arrays)
+        write_in_place(body, in_arrays)
     for op in list(function.walk()):
         if isinstance(op, TileOp) and not op.result.uses:
             op.detach()
@@ -306,13 +306,14 @@ def _drop_dead_outputs(function: kernel.FuncOp) -> None:
                 continue
             changed = True
             if alive:
-                _keep_outputs(op, alive)
+                keep_outputs(op, alive)
             else:
                 op.detach()
                 op.erase()
 
 
-def _keep_outputs(op: SweepOp, alive: list[int]) -> None:
+def keep_outputs(op: SweepOp, alive: list[int]) -> None:
+    """Put a sweep in place of one that has only some of its outputs, by their numbers."""
     body = op.body.block
     yielded = list(op.yield_op.arguments)
     old_yield = op.yield_op
@@ -337,7 +338,7 @@ def _keep_outputs(op: SweepOp, alive: list[int]) -> None:
     op.erase(safe_erase=False)
 
 
-def _write_in_place(body: Block, in_arrays: bool) -> None:
+def write_in_place(body: Block, in_arrays: bool = False) -> None:
     """Let each sweep write its result over an input of the same type that is not read afterwards.
 
     With `in_arrays`, tiles that may be blocks of arrays (see `kernel-in-place`) are left alone.

@@ -14,7 +14,7 @@ from ....dialects.diagnostics import OpError
 from ....dialects.kernel.tile_layouts import is_right_operand, padded
 from ..source_text import comment_text
 from .geometry import Window, row_stride
-from .held import Held
+from .held import Held, Rows
 from .placed import is_fetched_ahead, offset_of
 from .scalars import number, storage_type
 from .scope import Scope
@@ -73,7 +73,9 @@ def contract(plan: Contraction, scope: Scope) -> list[str]:
         sign = "+=" if each.accumulates or each.scale is not None else "="
         comments.append(f"// {acc} {sign} {left_name} * {right_name}^T")
         if each.scale is not None:
-            starts.append(f"bb::row_scale({acc}, {scope.held[each.scale].name});")
+            starts.append(
+                f"bb::row_scale({acc}, {_factors(each.scale, scope.held[each.accumulator].rows, scope)});"
+            )
         elif not each.accumulates:
             starts.append(f"bb::fill({acc}, 0.0f);")
     function = "contract" if plan.second is None else "contract2"
@@ -89,6 +91,15 @@ def contract(plan: Contraction, scope: Scope) -> list[str]:
         *_not_finite(op, scope),
         f"bb::{function}({sums}, {_left(op, scope)}, {right}, {col0});",
     ]
+
+
+def _factors(scale: SSAValue, rows: Rows, scope: Scope) -> str:
+    """The factors of the rows of a warp: from registers, or from a vector in shared memory."""
+    if scale in scope.held:
+        return scope.held[scale].name
+    vector = scope.tile(scale)
+    left = f"{scope.width(vector.type.dims[0])} - {rows.first}"
+    return f"bb::load_rows<{rows.count}>({vector.pointer} + {rows.first}, {left}, 1.0f)"
 
 
 def _not_finite(op: kernel.ContractOp, scope: Scope) -> list[str]:

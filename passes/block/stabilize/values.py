@@ -302,7 +302,8 @@ class Writer:
         """The item in a narrower type, with an exponent for each row: its largest element becomes `_LARGEST`.
 
         No row overflows, and none is closer to underflow than others of ordinary size. With `exact`, the
-        rows are scaled by powers of two, so that numbers of the narrower type stay what they are.
+        rows are scaled by powers of two, so that numbers of the narrower type stay what they are: the
+        rounding to it removes the error of exp(-e).
         """
         item = self.widened(item)
         own = block.element_type_of(item.type)
@@ -312,21 +313,14 @@ class Writer:
         def scalars(to: ScalarBuilder, args: list[SSAValue]) -> SSAValue:
             """The logarithm of the largest element over `_LARGEST`; rows of zeros get the smallest one."""
             smallest = to.constant(_SMALLEST if bit_width(own) == 32 else _SMALLEST_F64, own)
-            logarithm = math.Log2Op if exact else math.LogOp
-            top = to.insert(logarithm(to.maximum(args[0], smallest)))
-            if exact:
-                return to.subtract(to.insert(math.CeilOp(top)), to.constant(log2(_LARGEST), own))
-            return to.subtract(top, to.constant(log(_LARGEST), own))
+            top = to.maximum(args[0], smallest)
+            if not exact:
+                return to.subtract(to.insert(math.LogOp(top)), to.constant(log(_LARGEST), own))
+            power = to.insert(math.CeilOp(to.insert(math.Log2Op(top))))
+            return to.multiply(to.subtract(power, to.constant(log2(_LARGEST), own)), to.constant(_LN2, own))
 
         exponent = self.elementwise([top], top.type, "exponent", scalars)
-        if exact:
-            unit = self.elementwise(
-                [exponent], top.type, "unit", lambda to, args: to.insert(math.Exp2Op(to.negate(args[0])))
-            )
-            exponent = self.natural(exponent)
-        else:
-            unit = self.power(self.negated(exponent), "unit")
-        scaled = self(block.RowScaleOp(item, unit), "scaled")
+        scaled = self(block.RowScaleOp(item, self.power(self.negated(exponent), "unit")), "scaled")
         return Pair(self.as_type(scaled, element_type), ((exponent, 1),), local=True)
 
     def rescaled(self, item: SSAValue, exponent: SSAValue, top: SSAValue) -> SSAValue:

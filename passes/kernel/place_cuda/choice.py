@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from ....dialects import block, kernel
 from ....dialects.kernel.tile_layouts import length_of, padded
-from .casts import forward_casts
 from .general import drop_merges
 from .grid import PIPELINES, Grid, Pipeline, grids_for, place_in_grid
 from .grid_plan import grid_plan
+from .recomputed import recompute_in_readers
 from .right_operands import share_right_operands
 from .rows import row_plan
 from .transposed import transpose_contractions
@@ -43,7 +43,7 @@ def place_by_any_warps(function: kernel.FuncOp, parallel: kernel.ParallelOp, sha
 
     def by_grid(grid: Grid, pipeline: Pipeline, budget: int) -> Callable[[kernel.ParallelOp], bool]:
         def place(trial: kernel.ParallelOp) -> bool:
-            forward_casts(trial)
+            recompute_in_readers(trial)
             plan = grid_plan(trial, dims)
             return plan is not None and place_in_grid(trial, plan, dims, grid, pipeline, budget)
 
@@ -64,7 +64,7 @@ def _grids(
     found: list[Grid] = []
 
     def look(trial: kernel.ParallelOp) -> bool:
-        forward_casts(trial)
+        recompute_in_readers(trial)
         plan = grid_plan(trial, dims)
         if plan is not None:
             found.extend(grids_for(trial, plan, dims))

@@ -68,7 +68,7 @@ def _fits_swept(tile: SSAValue, plan: RowPlan) -> bool:
 def _fits(op: Operation, plan: RowPlan) -> bool:
     match op:
         case kernel.ContractOp():
-            if op.scale is not None or op.kept is not None or op.rhs in plan.swept:
+            if op.kept is not None or op.rhs in plan.swept:
                 return False
             if op.lhs in plan.held:
                 return isinstance(_writer(op.lhs), kernel.SweepOp)

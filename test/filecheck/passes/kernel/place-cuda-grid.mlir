@@ -52,6 +52,58 @@ func.func @ffn(%x: tensor<512x200xf16>, %w1: tensor<200x232xf16>, %w2: tensor<20
 // CHECK: kernel.move [[Z]], [[HELD:%.*]] :
 // CHECK-NEXT: kernel.contract accumulate %{{.*}}, [[Z]], %w3_1 multiply f16
 
+// Rows with exponents: warps scale their sums from a vector, and the sweep that rounds x*gamma, over the block
+// that was loaded, computes it again.
+func.func @rows_with_exponents(%x: tensor<512x200xf16>, %gamma: tensor<200xf16>, %w1: tensor<200x232xf16>, %w2: tensor<200x232xf16>, %w3: tensor<232x400xf16>)
+    -> tensor<512x400xf16> {
+  %y = array.rms_norm %x scale(%gamma : tensor<200xf16>) eps 1.000000e-06 : tensor<512x200xf16>
+  %g = array.matmul %y, %w1 : tensor<512x200xf16>, tensor<200x232xf16> -> tensor<512x232xf16>
+  %u = array.matmul %y, %w2 : tensor<512x200xf16>, tensor<200x232xf16> -> tensor<512x232xf16>
+  %z = array.elementwise (%a = %g, %b = %u) : tensor<512x232xf16>, tensor<512x232xf16> -> tensor<512x232xf16> {
+    %p = arith.mulf %a, %b : f16
+    array.yield %p : f16
+  }
+  %o = array.matmul %z, %w3 : tensor<512x232xf16>, tensor<232x400xf16> -> tensor<512x400xf16>
+  func.return %o : tensor<512x400xf16>
+}
+// CHECK-LABEL: kernel.func @rows_with_exponents
+// CHECK: kernel.parallel @M attributes {threads = 256 : i64, warps = [2 : i64, 4 : i64]} {
+// CHECK-NOT: !kernel.tile<M x N x f32
+// CHECK: kernel.for @N attributes {stages = 3 : i64} {
+// CHECK: kernel.load [[X:%x[_0-9]*]], {{.*}} {async}
+// CHECK: kernel.sweep [M, N] ({{.*}} = [[X]], %{{[a-z_0-9]+}} = [[GAMMA:%gamma[_0-9]*]]) -> (sum [[SUM:%[a-z_0-9]+]], max [[TOP:%[a-z_0-9]+]])
+// CHECK: kernel.sweep [M] {{.*}} -> (each {{%[a-z_0-9]+}}, each [[FADE:%[a-z_0-9]+]],
+// CHECK: kernel.sweep [M, N] ({{.*}} = [[X]], {{.*}} = [[GAMMA]], {{.*}}) -> (each [[X]])
+// CHECK: [[PRODUCT:%[0-9]+]] = arith.mulf
+// CHECK-NEXT: [[SCALED:%[0-9]+]] = arith.mulf [[PRODUCT]],
+// CHECK-NEXT: arith.truncf [[SCALED]] : f32 to f16
+// CHECK: kernel.contract [[G:%[a-z_0-9]+]], [[X]], {{.*}} scale [[FADE]] multiply f16 : !kernel.tile<M x K x f32, register, lanes = cols>
+// CHECK: kernel.contract {{.*}}, [[X]], {{.*}} scale [[FADE]] multiply f16
+
+// A LayerNorm of bf16, whose windows write over an f32 copy of a block, and one of f16, whose rows have exponents:
+// no copy is left, and each iteration reads the block where it was loaded.
+func.func @windows(%x: tensor<512x200xbf16>, %w: tensor<200x1024xbf16>) -> tensor<512x1024xbf16> {
+  %y = array.layer_norm %x eps 1.000000e-05 : tensor<512x200xbf16>
+  %o = array.matmul %y, %w : tensor<512x200xbf16>, tensor<200x1024xbf16> -> tensor<512x1024xbf16>
+  func.return %o : tensor<512x1024xbf16>
+}
+// CHECK-LABEL: kernel.func @windows
+// CHECK: warps = [
+// CHECK-NOT: kernel.buffer
+// CHECK-NOT: !kernel.tile<M x N x f32
+// CHECK: kernel.contract accumulate {{.*}} multiply bf16
+
+func.func @pivot(%x: tensor<512x200xf16>, %w: tensor<200x1024xf16>) -> tensor<512x1024xf16> {
+  %y = array.layer_norm %x eps 1.000000e-05 : tensor<512x200xf16>
+  %o = array.matmul %y, %w : tensor<512x200xf16>, tensor<200x1024xf16> -> tensor<512x1024xf16>
+  func.return %o : tensor<512x1024xf16>
+}
+// CHECK-LABEL: kernel.func @pivot
+// CHECK: warps = [
+// CHECK-NOT: kernel.buffer
+// CHECK-NOT: !kernel.tile<M x N x f32
+// CHECK: kernel.contract {{.*}} scale {{.*}} multiply f16
+
 // A result with more columns than registers hold: the hidden features of a block go through its own memory.
 func.func @wider(%x: tensor<512x200xf16>, %w1: tensor<200x232xf16>, %w3: tensor<232x2048xf16>) -> tensor<512x2048xf16> {
   %g = array.matmul %x, %w1 : tensor<512x200xf16>, tensor<200x232xf16> -> tensor<512x232xf16>

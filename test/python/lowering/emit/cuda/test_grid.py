@@ -82,7 +82,6 @@ def warps(module: bb.Module) -> list[tuple[int, ...]]:
     return found
 
 
-@pytest.mark.xfail(reason="rows of f16 with exponents of their own take the general form", strict=True)
 def test_a_whole_feed_forward_layer_is_one_kernel():
     outcome = run(ffn(35, 70, 40, 300, "f16"), "f16")
     (report,), (function,) = outcome.reports, kernel.kernels_of(outcome.executable.module)
