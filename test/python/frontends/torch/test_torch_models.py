@@ -84,7 +84,7 @@ class Layers(torch.nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = torch.nn.ModuleList(models.LlamaLayer(24, 2, 1, 40) for _ in range(2))
+        self.layers = torch.nn.ModuleList(models.LlamaLayer(48, 4, 2, 144) for _ in range(2))
 
     def forward(self, x: Any, cos: Any, sin: Any) -> Any:
         for layer in self.layers:
@@ -94,7 +94,7 @@ class Layers(torch.nn.Module):
 
 def test_compiled_layers_are_one_function_of_one_kernel():
     torch.manual_seed(0)
-    model, args = Layers().eval(), (torch.randn(2, 7, 24), torch.randn(7, 12), torch.randn(7, 12))
+    model, args = Layers().eval(), (torch.randn(2, 7, 48), torch.randn(7, 12), torch.randn(7, 12))
     compiled = bb.from_torch(model, args, fallback="error")
     check_close(compiled(*args), model, args, 1e-5)
     assert [layer.name for layer in compiled.layers] == ["layers.0", "layers.1"]
