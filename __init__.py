@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .dialects.diagnostics import OpError as OpError
     from .dialects.verification import verify as verify
     from .frontends.model import Model as Model
+    from .frontends.onnx.importer import from_onnx as from_onnx
+    from .frontends.onnx.importer import import_onnx as import_onnx
     from .frontends.shared.errors import ModelError as ModelError
     from .frontends.torch.exported import import_torch as import_torch
     from .frontends.torch.model import from_torch as from_torch
@@ -69,8 +71,10 @@ _HOMES: dict[str, str] = {
     "Verdict": "runtime.checking.exact.equivalence",
     "build": "dialects.builder",
     "equivalent": "runtime.checking.exact.equivalence",
+    "from_onnx": "frontends.onnx.importer",
     "from_torch": "frontends.torch.model",
     "hard_inputs": "runtime.api",
+    "import_onnx": "frontends.onnx.importer",
     "import_torch": "frontends.torch.exported",
     "interpret": "runtime.interpreter.functions",
     "make_context": "dialects.context",
@@ -110,8 +114,10 @@ __all__ = [
     "build",
     "compile",
     "equivalent",
+    "from_onnx",
     "from_torch",
     "hard_inputs",
+    "import_onnx",
     "import_torch",
     "interpret",
     "make_context",

@@ -1,4 +1,4 @@
-"""A lit format that runs ``bb-opt``, ``bb-run``, ``filecheck`` and ``not`` inside forked workers.
+"""A lit format that runs ``bb-opt``, ``bb-run``, ``bb-import``, ``filecheck``, ``not`` in forked workers.
 
 Starting an interpreter that imports xDSL takes ten times as long as a small test. Here the imports
 happen once, in the lit process, and each test runs in a fork of it. RUN lines with other commands
@@ -53,6 +53,12 @@ def _bb_run(argv: list[str]) -> int:
     return main(argv)
 
 
+def _bb_import(argv: list[str]) -> int:
+    from bb.tools.bb_import import main
+
+    return main(argv)
+
+
 def _filecheck(argv: list[str]) -> int:
     from filecheck.main import main
 
@@ -60,7 +66,12 @@ def _filecheck(argv: list[str]) -> int:
     return 0
 
 
-TOOLS: dict[str, Callable[[list[str]], int]] = {"bb-opt": _bb_opt, "bb-run": _bb_run, "filecheck": _filecheck}
+TOOLS: dict[str, Callable[[list[str]], int]] = {
+    "bb-opt": _bb_opt,
+    "bb-run": _bb_run,
+    "bb-import": _bb_import,
+    "filecheck": _filecheck,
+}
 
 
 @dataclass

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from . import architecture_picture, flash_attention_page, fusion_results_page, numerics_page, rules_page
+from . import (
+    architecture_picture,
+    flash_attention_page,
+    fusion_results_page,
+    numerics_page,
+    onnx_page,
+    rules_page,
+)
 from .import_graph import ImportGraph
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES: dict[str, Callable[[], str]] = {
     "docs/internals/architecture.svg": lambda: architecture_picture.picture(ImportGraph()),
     "docs/reference/rules.md": rules_page.text,
+    "docs/reference/onnx-operators.md": onnx_page.text,
     "docs/concepts/flash-attention.md": flash_attention_page.text,
     "docs/concepts/fusion-results.md": fusion_results_page.text,
 }

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize(
-    "command", ["bb_opt --help", "bb_run --help", "bb_cuda_check --help", "bb_tune list"]
+    "command", ["bb_opt --help", "bb_run --help", "bb_cuda_check --help", "bb_tune list", "bb_import --help"]
 )
 def test_every_command_is_silent_on_a_closed_pipe(command: str):
     reading, writing = os.pipe()
