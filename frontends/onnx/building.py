@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from onnx import TensorProto
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     TensorType,
@@ -25,8 +26,6 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-
-from onnx import TensorProto
 
 from ...dialects import array
 from ...dialects.array.sources import dense_splat

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-
 import onnx
 from onnx import FunctionProto, NodeProto, TypeProto
 

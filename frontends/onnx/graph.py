@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
-from xdsl.utils.exceptions import VerifyException
-
 import onnx
 from onnx import FunctionProto, GraphProto, NodeProto, TypeProto
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.builder import Array
 from ...dialects.diagnostics import OpError

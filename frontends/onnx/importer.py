@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
+from onnx import ModelProto
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute
-
-from onnx import ModelProto
 
 from ...dialects.attributes import CONSTANT, DIM_NAMES
 from ...dialects.builder import build

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, overload
 
-from xdsl.ir import Attribute, SSAValue
-
 from onnx import NodeProto
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.builder import ArrayFunction
 from ...dialects.scalar_builder import ScalarBuilder
