@@ -486,7 +486,7 @@ class KernelEmitter:
 
     def _store(self, op: kernel.StoreOp) -> list[str]:
         plane, window = self.planes[op.source], self.windows[op.target]
-        if op.source in self.aliased_tiles:
+        if self.aliased_tiles.get(op.source) is op.target.owner:
             return []
         if op.in_place is not None:
             return [finish(plane, window, self._past(op))]

@@ -15,7 +15,7 @@ from bb.runtime.api import compile_program
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import f32
 from xdsl.dialects.test import TestOp as UnknownOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def
 
 pytestmark = pytest.mark.long
@@ -289,8 +289,16 @@ WITHOUT_EFFECTS = (
 )
 
 
+def test_a_redo_reads_its_conditions() -> None:
+    """It can only come last in a kernel, after the stores of the cases above."""
+    tile = kernel.TileOp(kernel.TileType(["M"], f32)).result
+    redo = kernel.RedoOp([tile], Region(Block()))
+    assert kernel.tiles_read(redo) == (tile,)
+    assert kernel.tiles_written(redo) == ()
+
+
 def test_every_operation_is_in_the_tables() -> None:
-    touching = {case.operation for case in CASES.values()}
+    touching = {kernel.RedoOp, *(case.operation for case in CASES.values())}
     assert {*kernel.KernelDialect.operations} == {*WITHOUT_EFFECTS, *touching}
     for operation in kernel.KernelDialect.operations:
         assert issubclass(operation, NoTileEffects) == (operation not in touching)
