@@ -70,8 +70,19 @@ def packed(executable: Executable) -> list[kernel.PackedAttr]:
     return [type.encoding for type in types if isinstance(type.encoding, kernel.PackedAttr)]
 
 
-@pytest.mark.parametrize("rows", [1, 3, 8, 9, 100])
-@pytest.mark.parametrize("element", list(DTYPES))
+ROWS = (1, 3, 8, 9, 100)
+USUAL = {"f32": (1, 8, 100), "bf16": (3, 9, 100), "f16": (3,), "f64": (8,)}
+"""Rows for each type; `make fuzz` tries all."""
+
+
+@pytest.mark.parametrize(
+    ("element", "rows"),
+    [
+        pytest.param(element, rows, marks=() if rows in USUAL[element] else pytest.mark.slow)
+        for element in DTYPES
+        for rows in ROWS
+    ],
+)
 def test_packed_weights_give_what_plain_ones_give(element: str, rows: int):
     executable = compiled(element, rows)
     # What is multiplied in bf16 lies in pairs.
