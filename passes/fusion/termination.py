@@ -25,7 +25,8 @@ reads, which have shorter paths.)
 A misplaced pair is a scale or shift over one of its kind, a row scale under a column scale or a column shift
 under a row shift (each counts as 3, and so do those further below in a chain), a shift under an addition, or
 a constant factor under a product. It counts once for each path to a result, as in the unfolded tree: a law
-may leave a pair to other readers. Dead code does not count, but for its dims: `inline-whole-dim` may find nothing else.
+may leave a pair to other readers. Dead code does not count, but for its dims: `inline-whole-dim` may find
+nothing else.
 
 `block-fuse{check=true}` and the tests check the measure at run time. It is a measured argument with a hand
 check of the local laws, no proof. Extensions do not count: they move maps inward, and each that is kept
