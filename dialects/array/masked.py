@@ -76,6 +76,19 @@ class MaskedMatmulOp(ArrayOp):
         block.add_op(YieldOp(kept))
         return cls(a, b, inputs, Region(block), acc=acc)
 
+    def with_operands(
+        self,
+        a: SSAValue,
+        b: SSAValue,
+        inputs: Sequence[SSAValue],
+        body: Region,
+        result_element_type: Attribute,
+    ) -> MaskedMatmulOp:
+        """The same product of other operands, with this one's accumulator and attributes."""
+        product = MaskedMatmulOp(a, b, inputs, body, acc=self.acc, result_element_type=result_element_type)
+        product.attributes |= self.attributes
+        return product
+
     @property
     def transpose_a(self) -> None:
         """Operands are never transposed."""

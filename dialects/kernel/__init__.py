@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from ..attributes import ONCE
-from .accessors import dims_of, element_type_of, tile_type
+from .accessors import dims_of, element_type_of, follows, tile_type
 from .contract import ContractOp, sweeps_only
 from .effects import readers, tiles_read, tiles_written, with_effects, writers
 from .loops import ForOp
@@ -103,6 +103,7 @@ __all__ = [
     "element_type_of",
     "enclosing_loop",
     "filled_contraction",
+    "follows",
     "in_redo",
     "is_input",
     "is_output",

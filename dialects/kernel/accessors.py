@@ -26,6 +26,14 @@ def element_type_of(value: SSAValue) -> Attribute:
     return value.type.element_type
 
 
+def follows(later: Operation, earlier: Operation) -> bool:
+    """True if an operation comes after another one: in the same body, or in the regions of one that does."""
+    body = earlier.parent
+    assert body is not None
+    ancestor = body.find_ancestor_op_in_block(later)
+    return ancestor is not None and earlier.is_before_in_block(ancestor)
+
+
 def require_item(op: Operation, value: SSAValue) -> TileType | CursorType:
     """The type of an operand. Raises VerifyException unless it is a tile or a cursor."""
     if not isinstance(value.type, TileType | CursorType):

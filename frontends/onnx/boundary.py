@@ -51,9 +51,10 @@ class NamedArrays:
         names = [each.name for each in self._inputs]
         for name in given:
             if name not in names:
+                meant = did_you_mean(name, names)
                 raise InputError(
-                    f"the model has no input '{name}'{did_you_mean(name, names)} Its inputs: {self._listed()}"
-                    if did_you_mean(name, names)
+                    f"the model has no input '{name}'{meant} Its inputs: {self._listed()}"
+                    if meant
                     else f"the model has no input '{name}'; its inputs: {self._listed()}"
                 )
         missing = [each for each in names if each not in given]

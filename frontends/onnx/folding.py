@@ -97,6 +97,17 @@ def _unary(name: str) -> Fold:
     return fold
 
 
+def _extreme(larger_or_smaller: np.ufunc) -> Fold:
+    def fold(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Known:
+        found = _given(inputs, 0)
+        for position in range(1, len(inputs)):
+            found = larger_or_smaller(found, _given(inputs, position))
+        return np.asarray(found)
+
+    return fold
+
+
+FOLDED.update(Min=_extreme(np.minimum), Max=_extreme(np.maximum))
 FOLDED.update({name: _binary(name) for name in _BINARY})
 FOLDED.update({name: _unary(name) for name in _UNARY})
 
@@ -123,22 +134,6 @@ def _mod(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Known
 def _pow(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Known:
     a, b = _given(inputs, 0), _given(inputs, 1)
     return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
-
-
-@_fold("Min")
-def _min(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Known:
-    found = _given(inputs, 0)
-    for position in range(1, len(inputs)):
-        found = np.minimum(found, _given(inputs, position))
-    return np.asarray(found)
-
-
-@_fold("Max")
-def _max(inputs: Sequence[Known | None], attributes: Mapping[str, Any]) -> Known:
-    found = _given(inputs, 0)
-    for position in range(1, len(inputs)):
-        found = np.maximum(found, _given(inputs, position))
-    return np.asarray(found)
 
 
 @_fold("Where")

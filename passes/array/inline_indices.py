@@ -133,10 +133,7 @@ def _with_region(
     """Return the same operation with another region, and what that reads."""
     if isinstance(op, ElementwiseOp):
         return ElementwiseOp(inputs, body, shape=op.shape)
-    result = element_type_of(op.result)
-    product = MaskedMatmulOp(op.a, op.b, inputs, body, acc=op.acc, result_element_type=result)
-    product.attributes |= op.attributes
-    return product
+    return op.with_operands(op.a, op.b, inputs, body, element_type_of(op.result))
 
 
 def _written(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import kernel
@@ -84,7 +84,7 @@ def _is_read_only(op: LoadOp) -> bool:
         and kernel.is_input(cursor.array)
         and _has_columns_in_lanes(tile)
         and kernel.writers(tile) == [op]
-        and all(isinstance(reader, SweepOp) and _follows(reader, op) for reader in kernel.readers(tile))
+        and all(isinstance(reader, SweepOp) and kernel.follows(reader, op) for reader in kernel.readers(tile))
     )
 
 
@@ -98,13 +98,6 @@ def _is_swept_again(op: LoadOp) -> bool:
         return False
     sweeps = [each for each in body.ops if isinstance(each, SweepOp) and each.dims == type.dims]
     return len(sweeps) > 1
-
-
-def _follows(later: Operation, earlier: Operation) -> bool:
-    body = earlier.parent
-    assert body is not None
-    ancestor = body.find_ancestor_op_in_block(later)
-    return ancestor is not None and earlier.is_before_in_block(ancestor)
 
 
 def _write_to_array(op: StoreOp) -> None:

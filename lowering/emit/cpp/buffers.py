@@ -124,7 +124,7 @@ def _is_filled_by_a_sweep(tile: SSAValue, op: kernel.StoreOp) -> bool:
     ):
         return False
     return sweep.is_before_in_block(op) and all(
-        _follows(user, op) for user in _users_in(body, op.target) if user is not op
+        kernel.follows(user, op) for user in _users_in(body, op.target) if user is not op
     )
 
 
@@ -136,7 +136,7 @@ def _is_only_read(tile: SSAValue, op: kernel.LoadOp) -> bool:
     assert body is not None
     if kernel.writers(tile) != [op] or op.in_place is not None:
         return False
-    if not all(_follows(reader, op) for reader in kernel.readers(tile)):
+    if not all(kernel.follows(reader, op) for reader in kernel.readers(tile)):
         return False
     return not any(isinstance(user, kernel.StoreOp) for user in _users_in(body, op.source))
 
@@ -149,10 +149,3 @@ def _users_in(body: Block, cursor: SSAValue) -> Iterator[Operation]:
             for each in use.operation.result.uses:
                 if body.find_ancestor_op_in_block(each.operation) is not None:
                     yield each.operation
-
-
-def _follows(later: Operation, earlier: Operation) -> bool:
-    body = earlier.parent
-    assert body is not None
-    ancestor = body.find_ancestor_op_in_block(later)
-    return ancestor is not None and earlier.is_before_in_block(ancestor)

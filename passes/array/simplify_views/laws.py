@@ -150,9 +150,7 @@ def part_of_matmul(op: Product, operands: Sequence[SSAValue], *, rounded: bool =
     result = element_type_of(op.result) if rounded else op.accumulator
     a, b, *inputs = operands
     if isinstance(op, array.MaskedMatmulOp):
-        part = array.MaskedMatmulOp(a, b, inputs, op.body.clone(), acc=op.acc, result_element_type=result)
-        part.attributes |= op.attributes
-        return part
+        return op.with_operands(a, b, inputs, op.body.clone(), result)
     return array.MatmulOp(
         a,
         b,

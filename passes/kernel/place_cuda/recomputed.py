@@ -100,7 +100,7 @@ def _recomputed(op: SweepOp) -> dict[SSAValue, _Recipe]:
     for kind, tile, value in zip(op.output_kinds, op.outputs, op.yield_op.arguments, strict=True):
         recipe = _recipe(op, tile, value) if kind is Output.Each else None
         if recipe is not None and all(
-            isinstance(reader, SweepOp) and _comes_after(reader, op) for reader in kernel.readers(tile)
+            isinstance(reader, SweepOp) and kernel.follows(reader, op) for reader in kernel.readers(tile)
         ):
             found[tile] = recipe
     return found
@@ -148,20 +148,12 @@ def _leading_to(value: SSAValue) -> set[Operation] | None:
 
 def _stays(source: SSAValue, op: SweepOp) -> bool:
     """True if a tile stays as it is after a sweep, until the same iteration of the loop around has ended."""
-    return all(_comes_after(op, writer) for writer in kernel.writers(source))
+    return all(kernel.follows(op, writer) for writer in kernel.writers(source))
 
 
 def _has_layout_of(source: SSAValue, type: kernel.TileType) -> bool:
     own = kernel.tile_type(source)
     return own.lanes == type.lanes if own.dims == type.dims else len(own.dims) < 2
-
-
-def _comes_after(op: Operation, earlier: Operation) -> bool:
-    """True if an operation comes after another one: in the same block, or in loops of that block."""
-    scope: Operation | None = op
-    while scope is not None and scope.parent is not earlier.parent:
-        scope = scope.parent_op()
-    return scope is not None and earlier.is_before_in_block(scope)
 
 
 def _compute_first(op: SweepOp, tile: SSAValue, recipe: _Recipe) -> SweepOp:

@@ -36,6 +36,11 @@ class _Effects:
             found.written.update(result for result in op.results if isinstance(op, kernel.CursorOp))
         return found
 
+    def add(self, other: _Effects) -> None:
+        """Include those of another operation."""
+        self.read |= other.read
+        self.written |= other.written
+
     def conflicts_with(self, other: _Effects) -> bool:
         """True if the order of the two matters."""
         return not self.written.isdisjoint(other.read | other.written) or not self.read.isdisjoint(
@@ -53,24 +58,18 @@ def _fuse(first: kernel.ForOp, second: kernel.ForOp) -> bool:
     if not _are_alike(first, second):
         return False
     # What the second loop needs, and comes between the two, moves before the first.
-    between: list[Operation] = []
-    op = first.next_op
-    while op is not None and op is not second:
-        between.append(op)
-        op = op.next_op
     earlier: list[Operation] = []
-    later: list[Operation] = []
     needs = _Effects.of([second])
-    for op in reversed(between):
+    op = second.prev_op
+    while op is not None and op is not first:
         own = _Effects.of([op])
         if own.conflicts_with(needs):
-            earlier.insert(0, op)
-            needs = _Effects.of([*earlier, second])
-        else:
-            later.insert(0, op)
+            earlier.append(op)
+            needs.add(own)
+        op = op.prev_op
     if needs.conflicts_with(_Effects.of([first])):
         return False
-    for op in earlier:
+    for op in reversed(earlier):
         op.detach()
         _block(first).insert_op_before(op, first)
     _join(first, second)
